@@ -23,7 +23,7 @@ from deedbox.search.chunks.store import LOGGED
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
 from deedbox.search.entries import entries
-from deedbox.search.index import Change
+from deedbox.search.index import ANALYSIS, Change
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.postgres.index import PostgresIndex
 from deedbox.search.index.postgres.store import indexes as index_rows
@@ -35,6 +35,7 @@ from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder
 from tests.search.index.on_postgres import need_pgvector
+from tests.search.test_wording import answer_by_signs
 
 pytestmark = pytest.mark.anyio
 TEXTS = ("rent of the flat\n\nlength of the flat", "colour of the car", "price of the horse")
@@ -159,6 +160,31 @@ async def test_a_change_that_another_process_has_overtaken_is_left(corpus: Postg
     assert ([hit.upload_id for hit in found], index.watermark) == ([new.id], mark + 2)
 
 
+async def test_signs_decide_which_passages_answer(corpus: PostgresCorpus) -> None:
+    await answer_by_signs(corpus)
+
+
+async def test_an_older_version_keeps_an_index_of_its_own_until_it_is_left_behind(corpus: PostgresCorpus) -> None:
+    await corpus.indexed(TEXTS[0])
+    # As a version that makes other terms of text has it: under the bare recipe, and empty for all that this one sees.
+    older = {"workspace": corpus.workspace, "recipe": corpus.embedder.recipe}
+    made_older = (
+        "insert into search_indexes (workspace_id, recipe, dimensions, watermark) values (:workspace, :recipe, 4, 1)"
+    )
+    await corpus.db.write(lambda tx: tx.run(made_older, **older))
+    assert len(await corpus.words("flat")) == 2
+    engine = corpus.opened()
+    assert len(await ask(corpus, "flat", engine)) == 2
+    await engine.close()
+    found = "select count(*) from search_indexes where recipe = :recipe and workspace_id = :workspace"
+    assert await corpus.db.read(lambda tx: tx.one(found, **older)) == (1,)
+    await corpus.indexed(TEXTS[1])
+    engine = corpus.opened()
+    assert len(await ask(corpus, "flat", engine)) == 3
+    await engine.close()
+    assert await corpus.db.read(lambda tx: tx.one(found, **older)) == (0,)
+
+
 async def test_the_index_is_built_anew_from_the_database_in_steps(
     corpus: PostgresCorpus, monkeypatch: pytest.MonkeyPatch, no_builds: list[object]
 ) -> None:
@@ -200,7 +226,7 @@ async def test_a_change_of_model_is_made_in_one_step_and_the_old_index_goes(corp
         pass
     assert (await ask(corpus, "colour car", mode="semantic"))[0][0] == "colour of the car"
     rows = await corpus.db.read(lambda tx: tx.all("select recipe, chunks from search_indexes"))
-    assert rows == [(corpus.embedder.recipe, 4)]
+    assert rows == [(f"{corpus.embedder.recipe} terms:{ANALYSIS}", 4)]
 
 
 async def test_a_large_index_gets_a_graph_that_finds_the_same(

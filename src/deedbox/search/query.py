@@ -3,7 +3,7 @@ confirms them."""
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
@@ -13,12 +13,13 @@ from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.traces import span
-from deedbox.search import library, store
+from deedbox.search import library, store, wording
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.reader import Reader
 from deedbox.search.upload import Chunk, Upload
+from deedbox.search.wording import Wording
 
 if TYPE_CHECKING:
     from deedbox.search.index import Vector
@@ -96,6 +97,7 @@ class _Search:
         self._reader = reader
         self._workspace_id = reader.workspace_id
         self._question = question
+        self._wording = wording.read(question.text)
         self._vectors: dict[str, Vector] = {}
 
     async def begin(self) -> None:
@@ -113,7 +115,7 @@ class _Search:
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 with span("highlights"):
-                    return await asyncio.to_thread(_highlighted, found, self._question.text)
+                    return await asyncio.to_thread(_highlighted, found, self._wording.text)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _vector(self, serving: Serving) -> "Vector | None":
@@ -122,42 +124,58 @@ class _Search:
             return None
         if serving.recipe not in self._vectors:
             with span("embed the query"):
-                vectors = await serving.embedder.embed([self._question.text], urgent=True, caller=self._question.caller)
+                vectors = await serving.embedder.embed([self._wording.text], urgent=True, caller=self._question.caller)
             self._vectors[serving.recipe] = vectors[0]
         return self._vectors[serving.recipe]
 
     async def _look_up(self) -> _Verified | None:
         """The hits of the index with their rows; None when the index cannot be read."""
-        place, reader, question = self._workspace_id, self._reader, self._question
+        place, reader, question, words = self._workspace_id, self._reader, self._question, self._wording
         serving = await self._engine.serving(place)
         index = await self._engine.index(place, serving, patient=question.patient)
         vector, mark = await self._vector(serving), index.watermark
-        only = await self._engine.db.read(lambda tx: _scope(tx, reader, question))
+        only = await self._engine.db.read(lambda tx: _scope(tx, reader, question, words.filenames))
         try:
-            hits = await asyncio.to_thread(_hits, index, question, vector, only)
+            hits = await asyncio.to_thread(_hits, index, question, words, vector, only)
         except IndexUnusable:
             self._engine.workspace_index(place, serving).distrust()
             return None
-        return await self._engine.db.read(lambda tx: _verified(tx, reader, serving.recipe, hits, question.top_k, mark))
+        return await self._engine.db.read(
+            lambda tx: _verified(tx, reader, serving.recipe, hits, words, question.top_k, mark)
+        )
 
 
-def _scope(tx: Tx, reader: Reader, question: Question) -> frozenset[str] | None:
-    if not question.conditions and not store.hides(tx, reader):
-        return question.doc_ids
-    found = frozenset(store.matching(tx, reader, question.conditions))
-    return found if question.doc_ids is None else found & question.doc_ids
+def _scope(tx: Tx, reader: Reader, question: Question, filenames: Sequence[str]) -> frozenset[str] | None:
+    found = question.doc_ids
+    if question.conditions or store.hides(tx, reader):
+        found = _within(found, store.matching(tx, reader, question.conditions))
+    return _within(found, store.named(tx, reader, filenames)) if filenames else found
 
 
-def _hits(index: Index, question: Question, vector: "Vector | None", only: frozenset[str] | None) -> list[Hit]:
+def _within(found: frozenset[str] | None, others: Collection[str]) -> frozenset[str]:
+    return frozenset(others) if found is None else found.intersection(others)
+
+
+def _hits(
+    index: Index, question: Question, words: Wording, vector: "Vector | None", only: frozenset[str] | None
+) -> list[Hit]:
     """Best first, a few more than were asked for."""
     if only is not None and not only:
         return []
-    top = max(limits.LEG_CANDIDATES, question.top_k + limits.QUERY_SPARE_HITS)
+    # Of what is sifted later, more are needed.
+    least = limits.SIFTED_CANDIDATES if words.sifts else limits.LEG_CANDIDATES
+    top = max(least, question.top_k + limits.QUERY_SPARE_HITS)
     if vector is None:
-        return index.words(question.text, top, only)
-    if question.mode == "semantic":
+        return index.words(words.text, top, only, words.sieve)
+    if question.mode == "semantic" and not words.sifts:
         return index.near(vector, top, only)
-    return fused(index.candidates(vector, question.text, top, only), top)
+    found = index.candidates(vector, words.text, top, only, words.sieve)
+    return _by_meaning(found) if question.mode == "semantic" else fused(found, top)
+
+
+def _by_meaning(candidates: Sequence[Candidate]) -> list[Hit]:
+    hits = [Hit(each.upload_id, each.number, each.cosine) for each in candidates]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.upload_id, hit.number))
 
 
 def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:
@@ -194,19 +212,24 @@ def _z_scores(scores: Sequence[float]) -> list[float]:
     return [(score - mean) / spread for score in scores]
 
 
-def _verified(tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], most: int, mark: int) -> _Verified:
+def _verified(
+    tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], words: Wording, most: int, mark: int
+) -> _Verified:
     # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
     # so neither deleted nor replaced text can be answered, and no score belongs to another text.
     rows: list[_Row] = []
+    complete = True
     for hit in hits:
         current = chunk_store.unchanged_chunk(tx, reader.workspace_id, recipe, hit.upload_id, hit.number, mark)
         # A document may have come in since it was asked whether there are any.
-        if current is not None and reader.sees(current[0]):
+        if current is None or not reader.sees(current[0]):
+            complete = False
+        elif words.admits(current[1].text):
             rows.append((hit, *current))
         if len(rows) == most:
             break
     signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
-    return _Verified(rows, signed, complete=len(rows) == min(most, len(hits)))
+    return _Verified(rows, signed, complete=complete or len(rows) == most)
 
 
 def _highlighted(found: _Verified, text: str) -> list[Passage]:

@@ -212,6 +212,14 @@ def matching(tx: Tx, reader: Reader, conditions: Mapping[str, Value]) -> list[st
     return [row[0] for row in rows]
 
 
+def named(tx: Tx, reader: Reader, parts: Collection[str]) -> set[str]:
+    """The uploads there for this reader whose names hold each of these, in any case."""
+    names: dict[str, Value] = {f"part{at}": _folded(part) for at, part in enumerate(parts)}
+    holds = "".join(f" and instr(u.filename_folded, :{name}) > 0" for name in names)
+    sql = f"select id from uploads u where {_there_for(reader)}{holds}"
+    return {row[0] for row in tx.all(sql, workspace_id=reader.workspace_id, **names)}
+
+
 def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
     """Those of the uploads whose bytes were sealed in the workspace."""
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deedbox.search.index import Change, Entry, Hit, Index
-from deedbox.search.index.analysis import indexable, terms
+from deedbox.search.index.analysis import asked, of_text
 
 DIMENSIONS = 32
 WORDS = [
@@ -55,12 +55,12 @@ class Model:
 
     def having(self, query: str, only: Collection[str] | None = None) -> set[Place]:
         """The chunks that have a term of the query."""
-        wanted = set(terms(query))
+        wanted = {term for word in asked(query) for term in word.terms}
         return {
             (upload_id, kept.number)
             for upload_id, entries in self.entries.items()
             for kept in entries
-            if (only is None or upload_id in only) and wanted & set(terms(indexable(kept.text)))
+            if (only is None or upload_id in only) and wanted & set(of_text(kept.text))
         }
 
 

@@ -7,12 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deedbox.kernel import limits
-from deedbox.search.index.analysis import highlights, indexable, terms
+from deedbox.search.index.analysis import asked, highlights, of_text
 
 
 def meets(text: str, query: str) -> bool:
     """Whether a chunk with the text answers to the query."""
-    return bool(set(terms(query)) & set(terms(indexable(text))))
+    return not terms(query).isdisjoint(of_text(text))
+
+
+def terms(query: str, *spoken: str) -> set[str]:
+    return {term for word in asked(query, spoken) for term in word.terms}
 
 
 @pytest.mark.parametrize(
@@ -51,12 +55,78 @@ def test_another_word_is_not_found(text: str, query: str) -> None:
     assert highlights(text, query) == []
 
 
-def test_terms_come_once_and_in_their_order() -> None:
-    assert terms("Seal the SEALS of the annex") == ["seal", "the", "of", "annex"]
+def test_terms_count_as_often_as_their_words_occur_and_stop_words_half() -> None:
+    said = [(("seal",), 2), (("the",), 1), (("of",), 0.5), (("annex",), 1)]
+    assert asked("Seal the SEALS of the annex") == said
+
+
+@pytest.mark.parametrize(
+    ("query", "stops"),
+    [
+        ("Wann endet die Miete und wer zahlt für das Haus?", {"die", "und", "fur", "das"}),
+        ("Quel est le délai de résiliation pour la location ?", {"quel", "le", "de", "pour", "la"}),
+        ("когда и как платит арендатор", {"когд", "и", "как"}),
+        ("lease deposit", set()),
+        ("a b c", {"a"}),
+        ("die casting of 契約", {"of"}),
+    ],
+)
+def test_the_stop_words_of_a_query_are_those_of_its_language(query: str, stops: set[str]) -> None:
+    assert {said[0] for said, count in asked(query) if count < 1} == stops
+
+
+GERMAN = "Die Kündigung der Wohnung ist für beide Mieter und auch für das Haus schriftlich nach dem Vertrag von 2024."
+
+
+def test_a_chunk_in_another_language_is_stemmed_by_its_rules_and_says_so() -> None:
+    said = of_text(GERMAN)
+    assert (said[0], said[2], said[-1]) == ("/de", "kundig/de", "2024")
+    assert of_text("The notice of termination") == ["the", "notic", "of", "termin"]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        (GERMAN, "Kündigungen"),
+        (GERMAN, "verträge mietern"),
+        ("Il contratto e le clausole della locazione sono nulli se non sono firmati", "clausola contratti"),
+        ("De huurder en de verhuurder zijn het eens over de opzegging van het contract", "opzeggingen contracten"),
+        ("Les locataires ont payé le loyer et les charges pour la maison", "locataire charge"),
+        ("Las obligaciones del inquilino son las que dice el contrato", "obligación inquilinos"),
+    ],
+)
+def test_inflected_words_meet_in_the_language_of_the_chunk(text: str, query: str) -> None:
+    language = of_text(text)[0].removeprefix("/")
+    assert not terms(query, language).isdisjoint(of_text(text))
+    assert {text[begin:end] for begin, end in highlights(text, query)}
+    assert len(terms(query, language) & set(of_text(text))) == len(query.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("срок договора аренды", "договоры"),
+        ("общий порядок", "общего"),
+        ("όροι της σύμβασης", "όρος"),
+        ("العقد", "عقد"),
+    ],
+)
+def test_inflected_words_meet_by_their_script(text: str, query: str) -> None:
+    assert meets(text, query)
+    assert highlights(text, query)
+
+
+def test_a_word_is_asked_for_in_every_language_that_is_spoken_and_a_number_once() -> None:
+    assert asked("Leasing 2024", ["de", "fr"]) == [(("leas", "leasing/de", "leasing/fr"), 1), (("2024",), 1)]
+
+
+def test_a_few_words_are_taken_as_english() -> None:
+    for text in ("Simpson's Integration (Algorithm 84)", "Steep1 [E4]", "die casting of 1999", "", "Kündigung"):
+        assert not of_text(text)[:1] or not of_text(text)[0].startswith("/")
 
 
 def test_a_word_longer_than_any_language_has_is_no_term() -> None:
-    assert terms("x" * limits.TERM_BYTES + " lease") == ["leas"]
+    assert terms("x" * limits.TERM_BYTES + " lease") == {"leas"}
 
 
 def test_highlights_are_the_matching_words_of_the_text() -> None:
@@ -96,7 +166,8 @@ def test_the_words_of_a_text_find_it(text: str) -> None:
 def test_the_analyser_serves_many_threads_at_once() -> None:
     made: list[list[str]] = []
     threads = [
-        threading.Thread(target=lambda: made.extend(terms(f"leases seals w{n}") for n in range(500))) for _ in range(4)
+        threading.Thread(target=lambda: made.extend(of_text(f"leases Seals w{n}") for n in range(500)))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()

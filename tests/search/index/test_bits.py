@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deedbox.kernel import limits
 from deedbox.search.index import IndexUnusable, bits, terms
+from deedbox.search.index.analysis import of_text
 from deedbox.search.index.bits import Vectors, code_bytes, distances, empty, packed, unit
 from deedbox.search.index.terms import Terms
 
@@ -201,7 +202,7 @@ def test_nothing_has_no_neighbours_and_no_words() -> None:
 
 
 def test_chunks_tell_how_often_they_have_a_term() -> None:
-    said = [terms.of_text(text) for text in ("lease of a lease", "", "seal; LEASES")]
+    said = [terms.numbers(of_text(text)) for text in ("lease of a lease", "", "seal; LEASES")]
     lengths = np.array([len(each) for each in said], np.uint32)
     index = dataclasses.replace(
         vectors(clustered(3, 1)), terms=Terms(np.array([0, 4, 4]), lengths, np.concatenate(said))

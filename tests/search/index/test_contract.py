@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deedbox.kernel import limits
-from deedbox.search.index import Change, Hit, Index
+from deedbox.search.index import Change, Hit, Index, Sieve
 from deedbox.search.index.local import LocalIndex
 from tests.postgres import Cluster
 from tests.rigs import FULL
@@ -72,6 +72,21 @@ def one(text: str, number: int = 0, seed: int = 0) -> Change:
     return Change("upl_one", [entry(number, text, vector(random.Random(seed)))])
 
 
+def test_words_are_found_in_the_language_of_their_chunk_whatever_the_question_is_in(index: Index) -> None:
+    texts = [
+        "Die Kündigung der Wohnung ist für beide Mieter und auch für das Haus schriftlich",
+        "Il contratto e le clausole della locazione sono nulli se non sono firmati",
+        "The notice of termination is given to the tenant in writing",
+    ]
+    index.apply([Change("upl_one", [entry(at, text, vector(random.Random(at))) for at, text in enumerate(texts)])], 1)
+    for query, number in (("Kündigungen", 0), ("clausola", 1), ("tenants", 2)):
+        assert [hit.number for hit in index.words(query, 5)] == [number]
+    index.apply([Change("upl_one", [])], 2)
+    index.apply([Change("upl_two", [entry(0, texts[2], vector(random.Random(0)))])], 3)
+    assert [hit.upload_id for hit in index.words("tenants", 5)] == ["upl_two"]
+    assert index.words("Kündigungen clausola", 5) == []
+
+
 def test_a_new_index_is_empty_and_answers_nothing(index: Index) -> None:
     assert (index.watermark, index.size) == (0, 0)
     assert index.near(vector(random.Random(0)), 5) == []
@@ -91,6 +106,23 @@ def test_an_index_answers_as_the_naive_model_does(index: Index, seed: int) -> No
     model = filled(index, 40, seed)
     for turn in range(10):
         assert_same(index, model, random.Random(turn))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sieve_loses_nothing_and_lets_nothing_else_through(index: Index, seed: int) -> None:
+    filled(index, 40, seed)
+    chance, everything = random.Random(seed), "lease tenant deposit seal witness notary clause annex Kündigung договор"
+    for _ in range(20):
+        required, excluded = chance.sample(everything.split(), 2)
+        sieve = Sieve((required,), (excluded,))
+        having, without = (places(index.words(word, 500)) for word in (required, excluded))
+        only = chance.choice([None, [f"upl_{number:03d}" for number in range(0, 40, 3)]])
+        found = index.words(everything, 500, only, sieve)
+        wanted = {place for place in having if place not in without and (only is None or place[0] in only)}
+        assert set(places(found)) == wanted
+        scores = {hit: hit.score for hit in index.words(everything, 500)}
+        assert all(scores[hit] == hit.score for hit in found)
+        assert index.words(everything, 3, only, sieve) == found[:3]
 
 
 def test_entries_replace_those_that_the_upload_had(index: Index) -> None:

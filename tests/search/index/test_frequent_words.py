@@ -18,6 +18,8 @@ from tests.search.index.on_postgres import postgres_indexes
 
 WORDS = ["the", "of", "lease", "tenant", "deposit", "seal", "annex", "garden", "roof", "meadow"]
 """Each in half as many chunks as the one before it."""
+GERMAN = " die und der nicht für"
+"""Makes a chunk one in German."""
 
 
 def changes(random_: random.Random) -> list[Change]:
@@ -27,7 +29,11 @@ def changes(random_: random.Random) -> list[Change]:
         Change(
             f"upl_{upload:03d}",
             [
-                entry(at, " ".join(random_.choices(WORDS, odds, k=random_.randint(2, 60))), vector(random_))
+                entry(
+                    at,
+                    " ".join(random_.choices(WORDS, odds, k=random_.randint(2, 60))) + GERMAN * (5 * (upload % 4 == 1)),
+                    vector(random_),
+                )
                 for at in range(1 + upload % 3)
             ],
         )
@@ -59,7 +65,7 @@ def test_both_indexes_score_frequent_and_rare_words_alike(
     monkeypatch.setattr(limits, "POSTINGS_AT_ONCE", 1)
     (local, other), random_ = both, random.Random(5)
     for _ in range(40):
-        query = " ".join(random_.sample(WORDS, random_.randint(1, 6)))
+        query = " ".join(random_.choices(WORDS, k=random_.randint(1, 8)))
         only = random_.choice([None, [f"upl_{upload:03d}" for upload in range(0, 200, random_.randint(1, 20))]])
         top = random_.choice([1, 5, 30, 1000])
         assert other.words(query, top, only) == local.words(query, top, only)

@@ -111,7 +111,7 @@ def test_a_reader_tells_files_gone_bad_from_a_change_under_way(folder: Path) -> 
     rows.write_bytes(kept)
     words = writer._words
     assert words is not None
-    words.add(99, 0, "a change that is not finished")
+    words.add(99, 0, ["a", "change", "that", "is", "not", "finish"])
     words.commit()
     assert not reader.claim()
     assert reader.watermark == 0, "the words are ahead of the manifest"

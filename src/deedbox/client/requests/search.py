@@ -43,7 +43,8 @@ class QueryFilter(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     query: str
-    """The question, in 1 to 8,192 characters."""
+    """The question, in 1 to 8,192 characters. A "phrase" in quotes must stand in the passage, a -word or
+    -"phrase" must not, and filename:part must be part of the document's name; other signs are plain text."""
     top_k: int | None = None
     """How many passages; 5 by default."""
     mode: Literal["hybrid", "keyword", "semantic"] = "hybrid"

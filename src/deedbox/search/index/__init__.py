@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 
-FORMAT = 4
+FORMAT = 5
 """Of the files; part of a folder's name, so that two versions beside each other have an index each."""
+ANALYSIS = 2
+"""Grows, with the format of the files, when the same text gives other terms than before."""
 Place: TypeAlias = tuple[str, str]
 """A workspace and a recipe, which have one index."""
 
@@ -46,6 +48,16 @@ class Entry(msgspec.Struct, frozen=True):
     text: str
     vector: bytes
     """float32, little-endian, L2-normalised."""
+
+
+class Sieve(msgspec.Struct, frozen=True):
+    """Words that a chunk must have, all of them, and words of which it must have none."""
+
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+
+ANYTHING = Sieve()
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -113,13 +125,15 @@ class Index(Protocol):
     def near(self, vector: "Vector", top: int, only: Collection[str] | None = None) -> list[Hit]:
         """The nearest chunks by cosine, best first, ties by upload id and number; `only` of these, none lost."""
 
-    def words(self, query: str, top: int, only: Collection[str] | None = None) -> list[Hit]:
-        """The best chunks by BM25, best first, ties by upload id and number; `only` of these, none lost."""
+    def words(self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING) -> list[Hit]:
+        """The best chunks by BM25 that pass the sieve, best first, ties by upload id and number; `only` of these, none
+        lost."""
 
     def candidates(
-        self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None
+        self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
     ) -> list[Candidate]:
-        """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
+        """The hits of `near`, which pass no sieve, and of `words` at one moment, each chunk once, with the exact cosine
+        of all; in no order."""
 
     def discard(self) -> None:
         """Leaves nothing of the index, and closes it; for the one that writes it."""

@@ -1,15 +1,21 @@
 """Terms of a text, made in the same way for chunks, queries and highlights.
 
-Words are folded (case, accents, ligatures, full width) and stemmed as English, which other languages survive because
-queries are stemmed alike. Scripts without spaces are cut into single characters and pairs."""
+Words are folded (case, accents, ligatures, full width) and stemmed: by their script where that tells the language, in
+Latin script by the language of the chunk. Terms of a language other than English carry its name, and a query asks for
+a word in every language that the chunks have: so nobody has to guess the language of a few words. Scripts without
+spaces are cut into single characters and pairs."""
 
 import re
 import unicodedata
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 import tantivy
 
 from deedbox.kernel import limits
+from deedbox.search.index import languages
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309a\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
@@ -25,57 +31,130 @@ _WORD = re.compile(f"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\\W_]|[{_MARKS}{_INVIS
 _HALF_WIDTH_VOICING = "\uff9e\uff9f"
 _KANA_VOICING = 8
 """The combining class of the marks that make another kana, and so stay."""
+_BREVE = "\u0306"
+"""Makes another letter of the Cyrillic i, and so stays there."""
+_PLAIN_WORD = re.compile("[A-Za-z0-9]+")
+STOP_WORD = 0.5
+"""What a stop word of the query's language counts, where another word counts 1."""
 
 
-def terms(query: str) -> list[str]:
-    """The different terms of a query, in their order; none for a query without letters and digits."""
-    return _terms(analyser(), query)
+class Asked(NamedTuple):
+    """A word of a query."""
+
+    terms: tuple[str, ...]
+    """One for each language of the chunks, each once: a chunk has one of them at most."""
+    share: float
+    """How much it counts: 1 for each time that it is said, less for a stop word."""
 
 
-def indexable(text: str) -> str:
-    """The text of a chunk as the analyser of the index takes it."""
-    return _prepared(text, asked=False)
+def asked(query: str, spoken: Sequence[str] = ()) -> list[Asked]:
+    """The words of a query, in their order, each once and counting as much as it does everywhere together; `spoken`
+    are the languages of the chunks beside English."""
+    counts: dict[tuple[str, ...], float] = {}
+    words = _words(query)
+    language = languages.of_words(words)
+    for word in words:
+        share = STOP_WORD if language in languages.stops_of(word) else 1.0
+        for folded in _folded_words(word):
+            terms = tuple(dict.fromkeys(_term(folded, each) for each in (languages.ENGLISH, *spoken)))
+            counts[terms] = counts.get(terms, 0.0) + share
+    return [Asked(terms, min(count, limits.QUERY_TERM_COUNT)) for terms, count in counts.items()]
+
+
+def forms(word: str, spoken: Sequence[str]) -> list[tuple[str, ...]]:
+    """The terms of a word in the languages of the chunks: a chunk that has the word has one of each of these."""
+    return list(dict.fromkeys(said.terms for said in asked(word, spoken)))
+
+
+def of_text(text: str) -> list[str]:
+    """The terms of a chunk, each as often as it occurs, in their order; before them that of its language, if it is
+    not English."""
+    words = _words(text)
+    language = languages.of_words(words, languages.LATIN)
+    if not text.isascii():
+        words = _splitter().analyze(_prepared(text, asked=False))
+        terms = [_term(word, language) for word in words]
+    else:
+        terms = [_term(word.lower(), language) for word in words if len(word) < limits.TERM_BYTES]
+    return terms if language == languages.ENGLISH else [languages.mark(language), *terms]
 
 
 def highlights(text: str, query: str) -> list[tuple[int, int]]:
-    """Where the words of the text are that match the query: character offsets, in order, without overlap. Words like
-    "the" count for the ranking, but are shown only when the query has no others."""
-    wanted = frozenset(_terms(_telling_analyser(), query) or terms(query))
+    """Where the words of the text are that match the query: character offsets, in order, without overlap. Stop words
+    count for the ranking, but are shown only when the query has no others."""
+    words = _words(query)
+    language, spoken = languages.of_words(words), languages.of_words(_words(text), languages.LATIN)
+    telling = [word for word in words if language not in languages.stops_of(word)]
+    wanted = frozenset(term for word in telling or words for term in _word_terms(word, spoken))
     found: list[tuple[int, int]] = []
     if not wanted:
         return found
     for word in _WORD.finditer(text):
         if _RUN.match(word.group()):
             found += _marked(word.group(), word.start(), wanted)
-        elif not wanted.isdisjoint(_word_terms(word.group())):
+        elif not wanted.isdisjoint(_word_terms(word.group(), spoken)):
             found.append(word.span())
     return found
 
 
-@cache
-def analyser() -> tantivy.TextAnalyzer:
-    """Splits at all that is no letter or digit, folds and stems."""
-    return _folding().filter(tantivy.Filter.stemmer("english")).build()
+def is_in(word: str, terms: Collection[str]) -> bool:
+    """Whether a chunk with these terms has the word, in any inflection."""
+    spoken = [each for each in languages.LATIN if languages.mark(each) in terms]
+    found = forms(word, spoken)
+    return bool(found) and all(any(term in terms for term in each) for each in found)
+
+
+def plain(text: str) -> str:
+    """The words of a text, folded and not stemmed, with one space around each; runs without spaces stay whole."""
+    return f" {' '.join(_splitter().analyze(_folded(text)))} "
+
+
+def has_phrase(folded: str, phrase: str) -> bool:
+    """Whether a text, made plain, has the words of the phrase one after another, as they are written but for case and
+    accents."""
+    wanted = plain(phrase)
+    if _RUN.match(wanted.strip()[:1]):
+        wanted = wanted.lstrip()
+    if _RUN.match(wanted.strip()[-1:]):
+        wanted = wanted.rstrip()
+    return wanted in folded
+
+
+def _words(text: str) -> list[str]:
+    """The words as they are written."""
+    return _PLAIN_WORD.findall(text) if text.isascii() else _WORD.findall(unicodedata.normalize("NFC", text))
 
 
 @cache
-def _telling_analyser() -> tantivy.TextAnalyzer:
-    return _folding().filter(tantivy.Filter.stopword("english")).filter(tantivy.Filter.stemmer("english")).build()
-
-
-def _folding() -> tantivy.TextAnalyzerBuilder:
+def _splitter() -> tantivy.TextAnalyzer:
+    """Splits at all that is no letter or digit, and folds."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
     builder = builder.filter(tantivy.Filter.remove_long(limits.TERM_BYTES))
-    return builder.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.ascii_fold())
+    return builder.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.ascii_fold()).build()
 
 
-def _terms(by: tantivy.TextAnalyzer, query: str) -> list[str]:
-    return list(dict.fromkeys(by.analyze(_prepared(query, asked=True))))
+def _term(folded: str, language: str) -> str:
+    """The term of a folded word in a chunk of this language."""
+    known = _terms.get((folded, language))
+    if known is None:
+        if len(_terms) >= limits.KNOWN_WORDS:
+            _terms.clear()
+        known = _terms[folded, language] = languages.term(folded, language)
+    return known
+
+
+_terms: dict[tuple[str, str], str] = {}
+"""By word and language. Stemming is most of the work, and most words have been seen before."""
 
 
 @lru_cache(limits.HIGHLIGHT_WORDS)
-def _word_terms(word: str) -> tuple[str, ...]:
-    return tuple(terms(word))
+def _folded_words(word: str) -> tuple[str, ...]:
+    """The words of a query's word: several of a run without spaces, none of one that is too long."""
+    return tuple(_splitter().analyze(_prepared(word, asked=True)))
+
+
+def _word_terms(word: str, language: str) -> list[str]:
+    return [_term(folded, language) for folded in _folded_words(word)]
 
 
 def _marked(run: str, start: int, wanted: frozenset[str]) -> list[tuple[int, int]]:
@@ -84,7 +163,7 @@ def _marked(run: str, start: int, wanted: frozenset[str]) -> list[tuple[int, int
     edges = [at for at, letter in enumerate(run) if not _belongs_before(letter)] + [len(run)]
     for place in range(len(edges) - 1):
         for last in (place + 2, place + 1):
-            if last < len(edges) and not wanted.isdisjoint(_word_terms(run[edges[place] : edges[last]])):
+            if last < len(edges) and not wanted.isdisjoint(_folded_words(run[edges[place] : edges[last]])):
                 begin, end = start + edges[place], start + edges[last]
                 if spans and spans[-1][1] >= begin:
                     begin, end = spans[-1][0], max(end, spans.pop()[1])
@@ -106,7 +185,11 @@ def _prepared(text: str, *, asked: bool) -> str:
 
 def _folded(text: str) -> str:
     spelled = unicodedata.normalize("NFKD", _HIDDEN.sub("", text))
-    kept = "".join(letter for letter in spelled if unicodedata.combining(letter) in (0, _KANA_VOICING))
+    kept = "".join(
+        letter
+        for before, letter in pairwise(f" {spelled}")
+        if unicodedata.combining(letter) in (0, _KANA_VOICING) or (letter == _BREVE and before in "иИ")
+    )
     # Half of a surrogate pair has no UTF-8; as a question mark it separates words.
     return unicodedata.normalize("NFC", kept).encode("utf-8", "replace").decode("utf-8")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deedbox.search.index import Change, Entry, bits, files, terms
+from deedbox.search.index import Change, Entry, analysis, bits, files, terms
 from deedbox.search.index.bits import Floats, Vectors
 from deedbox.search.index.files import Manifest, Record, Tails
 from deedbox.search.index.terms import Numbers, Terms
@@ -81,10 +81,11 @@ class Batch:
         floats = bits.unit(raw)
         numbers: Numbers = np.array([entry.number for entry in entries], np.uint32)
         uploads = np.full(len(entries), ordinal, np.uint32)
-        said = [terms.of_text(entry.text) for entry in entries]
+        spoken = [analysis.of_text(entry.text) for entry in entries]
+        said = [terms.numbers(each) for each in spoken]
         lengths: Numbers = np.array([len(each) for each in said], np.uint32)
         rows = files.records(uploads, numbers, lengths, bits.packed(floats), dimensions)
         self.tails.write(rows, floats, np.concatenate(said))
         self.step.rows.append(rows)
-        for entry in entries:
-            self._words.add(ordinal, entry.number, entry.text)
+        for entry, each in zip(entries, spoken, strict=True):
+            self._words.add(ordinal, entry.number, each)

@@ -1,12 +1,13 @@
 """BM25, the same for every index: from counts of terms, the lengths of chunks, and how many chunks have each term."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deedbox.kernel import limits
+from deedbox.search.index.analysis import Asked
 
 K1, B = 1.2, 0.75
 SCORE_DIGITS = 4
@@ -17,13 +18,19 @@ def weight(chunks: int, having: int) -> float:
     return (K1 + 1) * math.log(1 + (chunks - having + 0.5) / (having + 0.5))
 
 
-def weights(chunks: int, having: Mapping[str, int]) -> dict[str, float]:
-    """The weights of a query's terms, by how many of the chunks have each; those that none has are left out."""
-    known = {term: count for term, count in having.items() if count}
+def weights(chunks: int, asked: Sequence[Asked], having: Mapping[str, int]) -> dict[str, float]:
+    """The weights of a query's terms, by what each word counts in the query and how many of the chunks have it in any
+    language; those that none has are left out."""
+    known = [(word, found) for word in asked if (found := sum(having[term] for term in word.terms))]
     if len(known) > limits.QUERY_TERMS:
-        # A pasted page: its rarest terms say what it is about.
-        known = dict(sorted(known.items(), key=lambda each: each[1])[: limits.QUERY_TERMS])
-    return {term: weight(chunks, count) for term, count in known.items()}
+        # A pasted page: its rarest words say what it is about.
+        known = sorted(known, key=lambda each: each[1])[: limits.QUERY_TERMS]
+    weighed: dict[str, float] = {}
+    for word, found in known:
+        for term in word.terms:
+            if having[term]:
+                weighed[term] = weighed.get(term, 0.0) + word.share * weight(chunks, min(chunks, found))
+    return weighed
 
 
 def damping(kept: NDArray[np.int64], average: float) -> NDArray[np.floating]:

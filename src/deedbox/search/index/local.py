@@ -15,7 +15,7 @@ import tantivy
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, bits, files, lock
+from deedbox.search.index import ANYTHING, Candidate, Change, Hit, IndexUnusable, Sieve, bits, files, lock
 from deedbox.search.index.batch import Batch, Step
 from deedbox.search.index.bits import Floats, Vectors
 from deedbox.search.index.files import Manifest
@@ -113,21 +113,23 @@ class LocalIndex:
             return []
         return view.hits(view.near(np.asarray(vector), top, allowed))
 
-    def words(self, query: str, top: int, only: Collection[str] | None = None) -> list[Hit]:
-        """The best chunks by BM25, best first, ties by upload id and number; `only` of these, none lost."""
+    def words(self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING) -> list[Hit]:
+        """The best chunks by BM25 that pass the sieve, best first, ties by upload id and number; `only` of these."""
         view, allowed = self._look(only)
         if top < 1 or (allowed is not None and not allowed):
             return []
-        return view.hits(view.by_words(query, top, allowed))
+        return view.hits(view.by_words(query, top, allowed, sieve))
 
-    def candidates(self, vector: Floats, query: str, top: int, only: Collection[str] | None = None) -> list[Candidate]:
+    def candidates(
+        self, vector: Floats, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
+    ) -> list[Candidate]:
         """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
         view, allowed = self._look(only)
         if top < 1 or (allowed is not None and not allowed):
             return []
         asked = np.asarray(vector)
         # Beside each other: both run outside of the interpreter's lock, and each takes about as long as the other.
-        saying = _beside.submit(copy_context().run, view.by_words, query, top, allowed)
+        saying = _beside.submit(copy_context().run, view.by_words, query, top, allowed, sieve)
         near = {match[1:]: match[0] for match in view.near(asked, top, allowed)}
         said = {match[1:]: match[0] for match in saying.result()}
         near |= view.cosines(asked, said.keys() - near.keys())

@@ -1,20 +1,15 @@
 """The terms of the chunks, as numbers: scores are reckoned from them, and so depend on nothing but the chunks."""
 
-import re
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel import limits
-from deedbox.search.index.analysis import analyser, indexable
-
 Numbers = NDArray[np.uint32]
 Places = NDArray[np.int64]
 Counts = NDArray[np.int64]
-
-_PLAIN_WORD = re.compile("[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +49,5 @@ def number(term: str) -> int:
     return zlib.crc32(term.encode())
 
 
-def of_text(text: str) -> Numbers:
-    """The terms of a chunk's text, each as often as it occurs: those that the word index has of it."""
-    if not text.isascii():
-        return np.array([number(term) for term in analyser().analyze(indexable(text))], np.uint32)
-    # Stemming is most of the work, and most words have been seen before.
-    words = _PLAIN_WORD.findall(text)
-    if len(_known) > limits.KNOWN_WORDS:
-        _known.clear()
-    numbers = list(map(_known.__getitem__, words))
-    return np.array([known for known in numbers if known is not None] if None in numbers else numbers, np.uint32)
-
-
-class _Known(dict[str, int | None]):
-    """The numbers of plain words; None for one that the index leaves out."""
-
-    def __missing__(self, word: str) -> int | None:
-        terms = analyser().analyze(word)
-        found = number(terms[0]) if terms else None
-        self[word] = found
-        return found
-
-
-_known = _Known()
+def numbers(terms: Sequence[str]) -> Numbers:
+    return np.array([number(term) for term in terms], np.uint32)

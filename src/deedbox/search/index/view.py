@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from deedbox.kernel.traces import span
-from deedbox.search.index import Hit
+from deedbox.search.index import Hit, Sieve
 from deedbox.search.index.bits import Floats, Vectors
 from deedbox.search.index.word_search import Match, WordSearch
 
@@ -29,9 +29,9 @@ class View:
         matches = zip(found.scores.tolist(), found.uploads.tolist(), found.numbers.tolist(), strict=True)
         return self._cut(list(matches), top)
 
-    def by_words(self, query: str, top: int, allowed: list[int] | None) -> list[Match]:
+    def by_words(self, query: str, top: int, allowed: list[int] | None, sieve: Sieve) -> list[Match]:
         with span("search by words"):
-            return self._cut(self.said.best(query, top, None if allowed is None else set(allowed)), top)
+            return self._cut(self.said.best(query, top, None if allowed is None else set(allowed), sieve), top)
 
     def cosines(self, vector: Floats, places: Collection[Place]) -> dict[Place, float]:
         uploads, numbers = np.array(list(places), np.uint32).reshape(-1, 2).T

@@ -4,7 +4,8 @@ tantivy's own statistics count chunks that are gone until it merges them away, s
 best by them, depend on how the index grew. Here its scores only bound those of the chunks that it did not name."""
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import Protocol
 
 import msgspec
@@ -13,8 +14,9 @@ import tantivy
 from tantivy import Occur, Query
 
 from deedbox.kernel import limits
-from deedbox.search.index import bm25
-from deedbox.search.index.analysis import terms
+from deedbox.search.index import ANYTHING, Sieve, bm25
+from deedbox.search.index.analysis import asked, forms
+from deedbox.search.index.languages import LATIN, mark
 from deedbox.search.index.terms import Counts, Numbers, number
 from deedbox.search.index.words import readable, schema
 
@@ -25,6 +27,8 @@ _ROUNDING = 1 + 1e-5
 """More than what tantivy loses by reckoning in float32."""
 _SHORT = 0.02
 """By so much its weights of a query may fall short: to correct them makes it slower than to look at more chunks."""
+_LOOSE = 0.75
+"""Where a term, a stop word, weighs less than this share of what tantivy gives it, to look at more chunks is slower."""
 
 
 class Chunks(Protocol):
@@ -60,30 +64,40 @@ class WordSearch:
         """The same words beside the same chunks, which lie elsewhere now."""
         return WordSearch(self._searcher, chunks, self._uploads)
 
-    def best(self, query: str, top: int, only: Collection[int] | None = None) -> list[Match]:
-        """The best chunks, best first: `top` of them and those that tie with the last; `only` of these ordinals."""
+    def best(self, query: str, top: int, only: Collection[int] | None = None, sieve: Sieve = ANYTHING) -> list[Match]:
+        """The best chunks that pass the sieve, best first: `top` of them and those that tie with the last; `only` of
+        these ordinals."""
         with readable():
             weights = self._weights(query)
             if not weights:
                 return []
-            (asked, short), limit = self._query(weights), top + limits.TIED_HITS
+            (wanted, short), limit = self._query(weights), top + limits.TIED_HITS
+            if sieve != ANYTHING:
+                wanted = self._sieved(wanted, sieve)
             if only is not None and max(limits.FILTER_UPLOADS, self._uploads // 20) < len(only):
                 # Of many uploads, most hits are wanted: asking for more of them is cheaper than a filter.
                 limit = limit * self._uploads // len(only)
             elif only is not None:
-                asked, only = _filtered(self._schema, asked, only), None
+                wanted, only = _filtered(self._schema, wanted, only), None
             while True:
                 limit = min(limit, self.size + 1)
-                found = self._found(asked, limit)
-                wanted = self._scored([match for match in found if only is None or match[1] in only], weights)
-                last = wanted[top - 1][0] if len(wanted) >= top else 0.0
+                found = self._found(wanted, limit)
+                scored = self._scored([match for match in found if only is None or match[1] in only], weights)
+                last = scored[top - 1][0] if len(scored) >= top else 0.0
                 if len(found) < limit or self._at_most(found[-1][0], short) < last:
-                    return [match for match in wanted if match[0] >= last]
+                    return [match for match in scored if match[0] >= last]
                 limit *= 2
 
     def _weights(self, query: str) -> dict[str, float]:
         """The weights of the query's terms; those that no chunk has are left out."""
-        return bm25.weights(len(self._chunks), {term: self._frequency(term) for term in terms(query)})
+        words = asked(query, self._spoken)
+        having = {term: self._frequency(term) for word in words for term in word.terms}
+        return bm25.weights(len(self._chunks), words, having)
+
+    @cached_property
+    def _spoken(self) -> list[str]:
+        """The languages of the chunks beside English."""
+        return [each for each in LATIN if self._searcher.doc_freq("body", mark(each))]
 
     def _frequency(self, term: str) -> int:
         """How many of the chunks that can be found have the term."""
@@ -117,12 +131,27 @@ class WordSearch:
             term: bm25.weight(self._engine(term).chunks, self._searcher.doc_freq("body", term)) for term in weights
         }
         short = sum(max(0.0, weight - theirs[term]) for term, weight in weights.items())
-        boosted = short > _SHORT
+        boosted = short > _SHORT or any(weight < _LOOSE * theirs[term] for term, weight in weights.items())
         clauses = []
         for term, weight in weights.items():
-            asked = Query.term_query(self._schema, "body", term, "freq")
-            clauses.append((Occur.Should, Query.boost_query(asked, weight / theirs[term]) if boosted else asked))
+            clause = Query.term_query(self._schema, "body", term, "freq")
+            clauses.append((Occur.Should, Query.boost_query(clause, weight / theirs[term]) if boosted else clause))
         return Query.boolean_query(clauses), 0.0 if boosted else short
+
+    def _sieved(self, wanted: Query, sieve: Sieve) -> Query:
+        clauses = [(Occur.Must, wanted)]
+        clauses += [(Occur.Must, self._any(terms)) for word in sieve.required for terms in forms(word, self._spoken)]
+        for word in sieve.excluded:
+            found = forms(word, self._spoken)
+            # Of a run without spaces, a chunk may have some pairs and not the word: who reads the text decides.
+            if len(found) == 1:
+                clauses.append((Occur.MustNot, self._any(found[0])))
+        return Query.boolean_query(clauses)
+
+    def _any(self, terms: Sequence[str]) -> Query:
+        """Any of the terms, which scores nothing."""
+        clauses = [(Occur.Should, Query.term_query(self._schema, "body", term, "basic")) for term in terms]
+        return Query.const_score_query(Query.boolean_query(clauses), 0.0)
 
     def _found(self, asked: Query, limit: int) -> list[Match]:
         """The best as tantivy scores them."""

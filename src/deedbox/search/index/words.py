@@ -3,7 +3,7 @@
 import contextlib
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from tantivy import Query
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.search.index import IndexUnusable
-from deedbox.search.index.analysis import analyser, indexable
 
 _ANALYSER = "deedbox"
 _FOOTER_MAGIC = 1337
@@ -41,9 +40,9 @@ class WordIndex:
             self._index.reload()
             return self._index.searcher()
 
-    def add(self, upload: int, number: int, text: str) -> None:
+    def add(self, upload: int, number: int, terms: Sequence[str]) -> None:
         document = tantivy.Document()
-        document.add_text("body", indexable(text))
+        document.add_text("body", " ".join(terms))
         # A value of another type would end the writer's thread.
         document.add_unsigned("upload", upload)
         document.add_unsigned("number", number)
@@ -130,7 +129,7 @@ def schema() -> tantivy.Schema:
 
 
 def _prepared(index: tantivy.Index) -> tantivy.Index:
-    index.register_tokenizer(_ANALYSER, analyser())
+    index.register_tokenizer(_ANALYSER, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
     # Searchers change when a change is applied, and never by themselves.
     index.config_reader("manual")
     return index

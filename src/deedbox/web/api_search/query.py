@@ -49,7 +49,8 @@ class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     query: Annotated[
         str, Meta(extra_json_schema={"minLength": 1, "maxLength": limits.QUERY_CHARS, "pattern": _NOT_BLANK})
     ]
-    """The question, in 1 to {QUERY_CHARS} characters."""
+    """The question, in 1 to {QUERY_CHARS} characters. A "phrase" in quotes must stand in the passage, a -word or
+    -"phrase" must not, and filename:part must be part of the document's name; other signs are plain text."""
     top_k: Annotated[int, Meta(ge=1, le=limits.TOP_K_MAX)] | None = None
     """How many passages; {TOP_K_DEFAULT} by default."""
     mode: Mode = "hybrid"

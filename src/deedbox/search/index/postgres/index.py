@@ -1,6 +1,6 @@
 """One index in PostgreSQL: its searches, and its builds."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -9,11 +9,12 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.traces import span
-from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, Place, bits, bm25
-from deedbox.search.index.analysis import terms
+from deedbox.search.index import ANYTHING, Candidate, Change, Hit, IndexUnusable, Place, Sieve, bits, bm25
+from deedbox.search.index.analysis import asked, forms
 from deedbox.search.index.bits import Floats
+from deedbox.search.index.languages import LATIN, mark
 from deedbox.search.index.postgres.graphs import Graphs
-from deedbox.search.index.postgres.postings import POSTING
+from deedbox.search.index.postgres.postings import POSTING, ordinals
 from deedbox.search.index.postgres.store import chunks as chunk_rows
 from deedbox.search.index.postgres.store import indexes as index_rows
 from deedbox.search.index.postgres.store import postings as posting_rows
@@ -107,17 +108,19 @@ class PostgresIndex:
 
         return self._searched(search, [], top, only)
 
-    def words(self, query: str, top: int, only: Collection[str] | None = None) -> list[Hit]:
-        """The best chunks by BM25, best first, ties by upload id and number; `only` of these, none lost."""
+    def words(self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING) -> list[Hit]:
+        """The best chunks by BM25 that pass the sieve, best first, ties by upload id and number; `only` of these."""
 
         def search(tx: Tx, index: IndexRow) -> list[Hit]:
-            said = _said(tx, index, query, top, only)
+            said = _said(tx, index, query, top, only, sieve)
             rows = chunk_rows.names(tx, index, said, len(said))
             return sorted((Hit(upload_id, number_, said[ordinal]) for ordinal, upload_id, number_ in rows), key=_rank)
 
         return self._searched(search, [], top, only)
 
-    def candidates(self, vector: Floats, query: str, top: int, only: Collection[str] | None = None) -> list[Candidate]:
+    def candidates(
+        self, vector: Floats, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
+    ) -> list[Candidate]:
         """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
         asked = self._asked(vector)
 
@@ -125,7 +128,7 @@ class PostgresIndex:
             with span("search by meaning"):
                 found = _near(tx, index, asked, top, only)
             with span("search by words"):
-                said = _said(tx, index, query, top, only)
+                said = _said(tx, index, query, top, only, sieve)
             if others := said.keys() - found.keys():
                 found |= _scored(chunk_rows.chunks(tx, index, others), asked)
             return [
@@ -206,26 +209,58 @@ def _scored(found: list[ChunkRow], asked: Floats) -> dict[int, Hit]:
     return {row.ordinal: Hit(row.upload_id, row.number, score) for row, score in zip(found, cosines, strict=True)}
 
 
-def _said(tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] | None) -> dict[int, float]:
+def _said(
+    tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] | None, sieve: Sieve
+) -> dict[int, float]:
     """The scores of the best by their words, by ordinal."""
-    asked = {term: number(term) for term in terms(query)}
-    lengths = posting_rows.posting_bytes(tx, index, asked.values()) if asked else {}
-    having = {term: lengths.get(known, 0) // POSTING.itemsize for term, known in asked.items()}
-    weights = {asked[term]: weight for term, weight in bm25.weights(index.chunks, having).items()}
+    spoken = _spoken(tx, index)
+    words = asked(query, spoken)
+    numbers = {term: number(term) for word in words for term in word.terms}
+    lengths = posting_rows.posting_bytes(tx, index, numbers.values()) if words else {}
+    having = {term: lengths.get(known, 0) // POSTING.itemsize for term, known in numbers.items()}
+    weights = {numbers[term]: weight for term, weight in bm25.weights(index.chunks, words, having).items()}
     if not weights:
         return {}
     allowed = None if only is None else _allowed(tx, index, only)
+    if sieve != ANYTHING:
+        allowed = _sieved(tx, index, sieve, spoken, np.ones(index.next, np.bool_) if allowed is None else allowed)
     scores = WordScores(weights, index.words / max(1, index.chunks), index.next, allowed)
-    counts = {known: lengths[known] // POSTING.itemsize for known in weights}
-    left = sum(counts.values())
-    for group in groups(counts):
+    postings = {known: lengths[known] // POSTING.itemsize for known in weights}
+    left = sum(postings.values())
+    for group in groups(postings):
         scores.take(group, posting_rows.postings(tx, index, group))
-        left -= sum(counts[term] for term in group)
+        left -= sum(postings[term] for term in group)
         reach = scores.within_reach(top)
         if left and reach is not None and len(reach) * limits.TERMS_ROW_POSTINGS <= left:
             scores.look_up(term_rows.terms(tx, index, reach.tolist()))
             break
     return _cut(tx, index, scores.best(top), top)
+
+
+def _spoken(tx: Tx, index: IndexRow) -> list[str]:
+    """The languages of the chunks beside English."""
+    found = posting_rows.posting_bytes(tx, index, [number(mark(each)) for each in LATIN])
+    return [each for each in LATIN if found.get(number(mark(each)))]
+
+
+def _sieved(tx: Tx, index: IndexRow, sieve: Sieve, spoken: list[str], allowed: Mask) -> Mask:
+    """Those of the allowed chunks that pass."""
+    for word in sieve.required:
+        for terms in forms(word, spoken):
+            allowed = allowed & _having(tx, index, terms)
+    for word in sieve.excluded:
+        found = forms(word, spoken)
+        # Of a run without spaces, a chunk may have some pairs and not the word: who reads the text decides.
+        if len(found) == 1:
+            allowed = allowed & ~_having(tx, index, found[0])
+    return allowed
+
+
+def _having(tx: Tx, index: IndexRow, terms: Sequence[str]) -> Mask:
+    """Whether the chunk with each ordinal has any of the terms."""
+    having = np.zeros(index.next, np.bool_)
+    having[ordinals(posting_rows.postings(tx, index, [number(term) for term in terms]))] = True
+    return having
 
 
 def _allowed(tx: Tx, index: IndexRow, only: Collection[str]) -> Mask:

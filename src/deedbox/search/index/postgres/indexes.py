@@ -8,7 +8,7 @@ import psycopg
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import SetupError
-from deedbox.search.chunks.store import LOGGED
+from deedbox.search.chunks.store import LOGGED, watermark
 from deedbox.search.index import Index, Place
 from deedbox.search.index.postgres.graphs import Graphs
 from deedbox.search.index.postgres.store import graphs as graph_indexes
@@ -35,6 +35,8 @@ class PostgresIndexes:
     def open(self, place: Place, dimensions: int) -> Index:
         from deedbox.search.index.postgres.index import PostgresIndex
 
+        if self._db.write_here(lambda tx: index_rows.abandon_older(tx, place, watermark(tx, *place))):
+            self._sweep_abandoned()
         return PostgresIndex(self._db, place, dimensions, self._graphs, functools.partial(self.discard, place))
 
     def watermark(self, place: Place, dimensions: int) -> int:
@@ -44,14 +46,17 @@ class PostgresIndexes:
     def discard(self, place: Place) -> None:
         """What it holds goes in steps, and what an earlier call left too."""
         self._db.write_here(lambda tx: index_rows.abandon(tx, place))
-        for index_id in self._db.read_here(index_rows.abandoned):
-            self._sweep(index_id)
+        self._sweep_abandoned()
 
     def size_bytes(self, workspace_id: str) -> int:
         return self._db.read_here(lambda tx: index_rows.share_bytes(tx, "workspace_id", workspace_id))
 
     def close(self) -> None:
         self._graphs.close()
+
+    def _sweep_abandoned(self) -> None:
+        for index_id in self._db.read_here(index_rows.abandoned):
+            self._sweep(index_id)
 
     def _sweep(self, index_id: int) -> None:
         graph_indexes.drop_graph(self._url, index_id)

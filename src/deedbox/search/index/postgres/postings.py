@@ -60,6 +60,12 @@ def without(rows: Iterable[Row], gone: Ordinals) -> Written:
     return left
 
 
+def ordinals(rows: Iterable[Row]) -> Ordinals:
+    """The chunks of these rows (term, block, postings)."""
+    found = [_ordinals(block, np.frombuffer(blob, POSTING)) for _, block, blob in rows]
+    return np.concatenate([np.zeros(0, np.int64), *found])
+
+
 def _of_chunk(ordinal: int, said: Numbers) -> tuple[NDArray[np.uint64], NDArray[np.void]]:
     terms, counts = np.unique(said, return_counts=True)
     block, place = divmod(ordinal, limits.POSTINGS_BLOCK_CHUNKS)

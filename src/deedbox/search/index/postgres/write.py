@@ -8,7 +8,7 @@ import numpy as np
 from deedbox.kernel.db import Tx, Value
 from deedbox.search.chunks.store import Logged
 from deedbox.search.entries import entries
-from deedbox.search.index import Change, Entry, bits, terms
+from deedbox.search.index import Change, Entry, analysis, bits, terms
 from deedbox.search.index.postgres import postings
 from deedbox.search.index.postgres.store import chunks as chunk_rows
 from deedbox.search.index.postgres.store import indexes as index_rows
@@ -75,7 +75,7 @@ def _add(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> tuple[list[Uploa
     chunks: list[Mapping[str, Value]] = []
     for change in changes:
         added = sorted(change.entries, key=lambda entry: entry.number)
-        spoken = [terms.of_text(entry.text) for entry in added]
+        spoken = [terms.numbers(analysis.of_text(entry.text)) for entry in added]
         uploads.append(UploadRow(change.upload_id, following, len(spoken), sum(map(len, spoken))))
         for ordinal, entry, vector in zip(
             range(following, following + len(added)), added, _vectors(added), strict=True

@@ -3,7 +3,7 @@
 import msgspec
 
 from deedbox.kernel.db import Tx, Value
-from deedbox.search.index import Place
+from deedbox.search.index import ANALYSIS, Place
 from deedbox.search.index.postgres.store.arrays import numbers
 from deedbox.search.index.postgres.store.tables import TABLES
 
@@ -24,11 +24,17 @@ class IndexRow(msgspec.Struct, frozen=True):
 _ROW = "id, dimensions, watermark, chunks, words, next, graph"
 
 
+def _stored(place: Place, analysis: int = ANALYSIS) -> str:
+    """The recipe as it is kept: with how terms are made of text, so that two versions beside each other have an index
+    each."""
+    return place[1] if analysis == 1 else f"{place[1]} terms:{analysis}"
+
+
 def find(tx: Tx, place: Place) -> IndexRow | None:
     row = tx.one(
         f"select {_ROW} from search_indexes where workspace_id = :workspace_id and recipe = :recipe and gone = 0",
         workspace_id=place[0],
-        recipe=place[1],
+        recipe=_stored(place),
     )
     return IndexRow(*row) if row else None
 
@@ -38,7 +44,7 @@ def add(tx: Tx, place: Place, dimensions: int) -> IndexRow:
         "insert into search_indexes (workspace_id, recipe, dimensions) values (:workspace_id, :recipe, :dimensions)"
         f" returning {_ROW}",
         workspace_id=place[0],
-        recipe=place[1],
+        recipe=_stored(place),
         dimensions=dimensions,
     )
     return IndexRow(*row)
@@ -76,8 +82,19 @@ def abandon(tx: Tx, place: Place) -> None:
     tx.run(
         "update search_indexes set gone = 1 where workspace_id = :workspace_id and recipe = :recipe and gone = 0",
         workspace_id=place[0],
-        recipe=place[1],
+        recipe=_stored(place),
     )
+
+
+def abandon_older(tx: Tx, place: Place, mark: int) -> bool:
+    """Whether there was an index of an older version that lacks something of the log, which goes up to this number: one
+    that an older version still asks lacks nothing for long."""
+    sql = (
+        "update search_indexes set gone = 1 where workspace_id = :workspace_id and recipe = :recipe and gone = 0"
+        " and watermark < :mark"
+    )
+    older = [_stored(place, analysis) for analysis in range(1, ANALYSIS)]
+    return sum(tx.run(sql, workspace_id=place[0], recipe=recipe, mark=mark) for recipe in older) > 0
 
 
 def abandoned(tx: Tx) -> list[int]:

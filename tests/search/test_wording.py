@@ -1,0 +1,145 @@
+"""Signs in a question ask for something where they are meant so, and are plain text everywhere else."""
+
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deedbox.kernel import limits
+from deedbox.kernel.db import Database
+from deedbox.search import query, store
+from deedbox.search.query import Mode, Question
+from deedbox.search.wording import Wording, read
+from tests.conftest import HandClock
+from tests.search.corpus import Corpus
+
+pytestmark = pytest.mark.anyio
+TEXTS = (
+    "The security deposit is paid back when the flat is returned",
+    "A deposit for security reasons is never paid",
+    "Security deposits of the garden are kept by the owner",
+    "The colour of the car and of the garden",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "understood"),
+    [
+        ('"security deposit" refund', Wording("security deposit refund", phrases=("security deposit",))),
+        ('Is there a "security deposit"?', Wording("Is there a security deposit", phrases=("security deposit",))),
+        ("deposit -garden", Wording("deposit", excluded=("garden",))),
+        ('deposit -"the garden"', Wording("deposit", excluded=("the garden",))),
+        ("deposit filename:lease", Wording("deposit", filenames=("lease",))),
+        ('FileName:"my lease" rent', Wording("rent", filenames=("my lease",))),
+        ("filename:lease.pdf", Wording("lease.pdf", filenames=("lease.pdf",))),
+    ],
+)
+def test_signs_that_are_meant_so_are_understood(question: str, understood: Wording) -> None:
+    assert read(question) == understood
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When is the  rent\n due?",
+        'an unclosed "quote',
+        '5" pipes and 6" valves',
+        '""  " "',
+        "-5 degrees, -v and - or --",
+        "2019-2024 well-known x-ray",
+        "-lease",
+        '-"the lease" -rent',
+        "filename: Lease",
+        "Title: a heading",
+        "lease* OR (NOT body:x) [a TO b] ^2 ~1",
+        "\ud800 😀 \x07",
+    ],
+)
+def test_signs_that_merely_stand_there_are_plain_text(question: str) -> None:
+    assert read(question) == Wording(question)
+
+
+def test_no_more_is_asked_for_than_the_bound() -> None:
+    understood = read("rent " + " ".join(f"-word{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"))
+    assert len(understood.excluded) == limits.QUERY_WISHES
+    assert understood.text.endswith(" -wordz")
+
+
+@given(st.text(alphabet=st.sampled_from('ab1é契約 "-:*()filename\\\n'), max_size=40), st.text(max_size=60))
+def test_every_text_is_understood_somehow(question: str, passage: str) -> None:
+    understood = read(question)
+    understood.admits(passage)
+    assert understood.text.strip() or not question.strip()
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "wanted"),
+    [
+        ('"security deposit"', "The Security  Deposit.", True),
+        ('"security deposit"', "security of the deposit", False),
+        ('"security deposit"', "security deposits", False),
+        ('"résiliation du bail"', "La RESILIATION du bail", True),
+        ('"契約の終了"', "東京都の契約の終了です", True),
+        ('"契約の終了"', "終了の契約", False),
+        ("rent -garden", "two gardens", False),
+        ("rent -garden", "guarded", True),
+        ("Miete -Kündigung", "Die Kündigungen der Wohnung sind für das Haus und die Mieter", False),
+        ("終了 -契約", "契約書", False),
+        ("終了 -契約", "契りと約束", True),
+        ('rent -"the garden"', "the old garden", True),
+        ('rent -"the garden"', "In the garden", False),
+    ],
+)
+def test_a_passage_is_wanted_or_not(question: str, text: str, wanted: bool) -> None:
+    assert read(question).admits(text) is wanted
+
+
+@pytest.fixture
+async def corpus(db: Database, clock: HandClock, tmp_path: Path) -> AsyncIterator[Corpus]:
+    made = Corpus(db, clock, tmp_path)
+    await made.settle()
+    yield made
+    await made.engine.close()
+
+
+async def found(corpus: Corpus, question: str, mode: Mode) -> set[int]:
+    """Which of the texts answer."""
+    passages = await query.answer(corpus.engine, corpus.reader(), Question(question, top_k=50, mode=mode))
+    return {TEXTS.index(passage.chunk.text) for passage in passages}
+
+
+async def answer_by_signs(corpus: Corpus) -> None:
+    """Phrases, exclusions and names decide which passages answer, in every mode."""
+    uploads = [await corpus.indexed(text) for text in TEXTS]
+    renamed = {"filename": "The ÜBERSICHT of cars.txt"}
+    await corpus.db.write(lambda tx: store.change_upload(tx, uploads[3], {}, renamed))
+    for mode in ("keyword", "semantic", "hybrid"):
+        assert await found(corpus, '"security deposit"', mode) == {0}
+        assert await found(corpus, 'paid -"security deposit"', mode) >= {1}
+        assert not await found(corpus, 'paid -"security deposit"', mode) & {0}
+        assert not await found(corpus, "security deposit -gardens", mode) & {2, 3}
+        assert await found(corpus, "colour filename:übersicht filename:CARS", mode) == {3}
+        assert await found(corpus, "deposit filename:lease", mode) == set()
+        assert await found(corpus, '"deposit security"', mode) == set()
+
+
+async def test_signs_decide_which_passages_answer(corpus: Corpus) -> None:
+    await answer_by_signs(corpus)
+
+
+async def test_a_phrase_is_found_behind_many_chunks_that_have_more_of_the_words(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SIFTED_CANDIDATES", 30)
+    monkeypatch.setattr(limits, "LEG_CANDIDATES", 30)
+    chance = random.Random(1)
+    for _ in range(60):
+        await corpus.indexed("deposit deposit " + " ".join(chance.choices(["garden", "roof"], k=6)))
+    await corpus.indexed("a garden security deposit " + "of some other kind " * 10)
+    for mode in ("keyword", "semantic", "hybrid"):
+        question = Question('"security deposit" deposit garden roof', top_k=5, mode=mode)
+        [passage] = await query.answer(corpus.engine, corpus.reader(), question)
+        assert "security deposit" in passage.chunk.text

@@ -709,6 +709,12 @@ NEAR_SPARE = 64
 
 # verification
 EVIDENCE_BYTES = 64 * MB
+RECEIPT_BYTES = 2 * MB
+"""Of a receipt itself; no query that is allowed comes near it."""
+ANSWER_BYTES = 64 * MB
+"""Of a file with an answer and its receipt."""
+REPLAY_NAMED = 5
+"""How many changed documents, or results that differ, a replay names."""
 VERIFY_SECONDS = 60
 VERIFY_CPU_SECONDS = 30
 VERIFY_SIGNATURES = 100

@@ -23,6 +23,7 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, SetupError, Unavailable
 from deedbox.kernel.settings import Settings
 from deedbox.pdf.cms import PublicKey
+from deedbox.pdf.seal import SealIdentity
 
 if TYPE_CHECKING:
     import pkcs11
@@ -87,6 +88,11 @@ class TokenKey:
     async def apart(self, work: Callable[[], T]) -> T:
         """What the work, which signs with this key, returns; it runs beside the event loop."""
         return await self._token.apart(work)
+
+
+async def with_key(identity: SealIdentity, work: Callable[[], T]) -> T:
+    """What the work, which signs as this identity, returns; beside the event loop if the key is in a token."""
+    return await identity.key.apart(work) if isinstance(identity.key, TokenKey) else work()
 
 
 class Token:

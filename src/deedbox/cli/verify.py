@@ -1,13 +1,17 @@
-"""`deedbox verify`: whether a PDF is what was sealed. Needs no server, no data folder and no network."""
+"""`deedbox verify`: whether a PDF is what was sealed, or an answer what was answered.
+
+Needs no server, no data folder and no network."""
 
 import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import click
 import msgspec
 
+from deedbox.cli import receipt, roots
 from deedbox.cli.options import data_option, json_option, load, need_installation, print_json, run
 from deedbox.evidence import file
 from deedbox.kernel import limits, log
@@ -55,7 +59,7 @@ pdf_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--root",
-    "roots",
+    "root_files",
     type=pdf_file,
     multiple=True,
     metavar="FILE",
@@ -68,23 +72,16 @@ pdf_file = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="DIR",
     help="Also take the seal apart into this folder, for openssl: signature.p7s, signed-bytes, timestamp.tst.",
 )
+@click.option("--replay", is_flag=True, help="Of an answer: ask its query again, at that state of the data folder.")
 @data_option
 @json_option
-def command(
-    pdf: Path,
-    evidence: Path | None,
-    roots: tuple[Path, ...],
-    parts_dir: Path | None,
-    data_dir: Path | None,
-    as_json: bool,
-) -> None:
-    """Say whether a PDF is what was sealed.
+def command(**options: Any) -> None:
+    """Say whether a PDF is what was sealed, or an answer with its receipt what was answered.
 
-    Exit code: 0 authentic or extended, 1 altered, 2 anything else."""
+    Exit code: 0 authentic or extended, 1 altered, 2 anything else, also a replay with another answer."""
+    as_json = options.pop("as_json")
     try:
-        report = examine(pdf, evidence, roots, data_dir)
-        if parts_dir is not None:
-            take_apart(pdf, parts_dir)
+        report, show = _judged(Options(**options))
     except SetupError as error:
         _fail(error.reason, error.next_step, as_json)
     except DeedboxError as error:
@@ -92,14 +89,38 @@ def command(
     if as_json:
         print_json(report)
     else:
-        _print(pdf, report)
-    sys.exit(EXIT.get(report.verdict, OTHERWISE))
+        show(options["pdf"], report)
+    is_other = options["replay"] and not (report.replay and report.replay.same)
+    sys.exit(OTHERWISE if is_other and report.verdict in GOOD else EXIT.get(report.verdict, OTHERWISE))
+
+
+class Options(NamedTuple):
+    pdf: Path
+    evidence: Path | None
+    root_files: tuple[Path, ...]
+    parts_dir: Path | None
+    replay: bool
+    data_dir: Path | None
+
+
+def _judged(asked: Options) -> tuple[Any, Callable[[Path, Any], None]]:
+    """The report on the file, and what shows it: a PDF never begins as JSON does."""
+    if receipt.is_json(asked.pdf):
+        if asked.evidence is not None or asked.parts_dir is not None:
+            raise SetupError("--evidence and --parts are about PDFs, and this is none.", "Leave them out.")
+        return receipt.examine(asked.pdf, asked.root_files, asked.data_dir, replay=asked.replay), receipt.show
+    if asked.replay:
+        raise SetupError("--replay is about answers with a receipt, and this is none.", "Leave it out.")
+    report = examine(asked.pdf, asked.evidence, asked.root_files, asked.data_dir)
+    if asked.parts_dir is not None:
+        take_apart(asked.pdf, asked.parts_dir)
+    return report, _print
 
 
 def examine(pdf: Path, evidence: Path | None, root_files: tuple[Path, ...], data_dir: Path | None) -> Report:
     """The report on the file, by the roots that are named, or else by those of the installation."""
     data = pdf.read_bytes()
-    named = [der for one in root_files for der in _certificates(one)]
+    named = roots.named(root_files)
     told = None if evidence is None else file.parse(evidence.read_bytes())
     if named:
         anchors: Anchors = (named, [], [])
@@ -107,7 +128,7 @@ def examine(pdf: Path, evidence: Path | None, root_files: tuple[Path, ...], data
     else:
         report, anchors = _by_installation(data, data_dir)
     if not anchors[0] and report.verdict == "unrecognised":
-        report.reasons.append("No root is trusted here: name one with --root, or a data folder with --data.")
+        report.reasons.append(roots.NONE)
     return report if told is None else _with_evidence(report, told, data, anchors)
 
 
@@ -158,8 +179,8 @@ def _is_vouched_for(report: Report, told: file.Evidence, anchors: Anchors) -> bo
 
 
 async def _verified(data: bytes, anchors: Anchors) -> Report:
-    roots, crls, timestamp_roots = anchors
-    return msgspec.convert(await _in_sandbox(MODULE, "verify", data, roots, crls, None, timestamp_roots), Report)
+    trusted, crls, timestamp_roots = anchors
+    return msgspec.convert(await _in_sandbox(MODULE, "verify", data, trusted, crls, None, timestamp_roots), Report)
 
 
 def kind(module: str) -> SandboxKind:
@@ -177,21 +198,6 @@ async def _in_sandbox(module: str, function: str, *args: Any) -> Any:
         return await sandbox.call(f"{module}:{function}", *args)
     finally:
         await sandbox.close()
-
-
-def _certificates(path: Path) -> list[bytes]:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import Encoding
-
-    data = path.read_bytes()
-    try:
-        if b"-----BEGIN" in data:
-            return [one.public_bytes(Encoding.DER) for one in x509.load_pem_x509_certificates(data)]
-        return [x509.load_der_x509_certificate(data).public_bytes(Encoding.DER)]
-    except ValueError as error:
-        raise SetupError(
-            f"{path} holds no certificate.", "Give the root as PEM, as `deedbox ca show --pem` prints it."
-        ) from error
 
 
 def _by_installation(data: bytes, data_dir: Path | None) -> tuple[Report, Anchors]:

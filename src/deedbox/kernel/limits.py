@@ -459,7 +459,7 @@ COLLECTION_PATTERN = "^[^\\s\\x00-\\x1f\\x7f]([^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x
 UPLOAD_VALUES = 50
 UPLOAD_VALUE_NAME_CHARS = 100
 UPLOAD_VALUE_CHARS = 1000
-UPLOAD_NUMBER_MAX = 2**53
+UPLOAD_NUMBER_MAX = 2**53 - 1
 """Up to it, either way, every whole number is exact in both databases."""
 EXTRACTED_CHARS = UPLOAD_BYTES
 PACKED_TEXT_BYTES = 4 * EXTRACTED_CHARS + 32 * MB
@@ -717,6 +717,12 @@ NEAR_SPARE = 64
 
 # verification
 EVIDENCE_BYTES = 64 * MB
+RECEIPT_BYTES = 2 * MB
+"""Of a receipt itself; no query that is allowed comes near it."""
+ANSWER_BYTES = 64 * MB
+"""Of a file with an answer and its receipt."""
+REPLAY_NAMED = 5
+"""How many changed documents, or results that differ, a replay names."""
 VERIFY_SECONDS = 60
 VERIFY_CPU_SECONDS = 30
 VERIFY_SIGNATURES = 100

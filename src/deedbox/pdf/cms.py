@@ -182,6 +182,18 @@ def own(content_info: bytes) -> Own:
     return read
 
 
+def demand_signed(certificate: bytes, signature: bytes, data: bytes) -> None:
+    """Malformed unless the certificate's key has signed the data, and a Signer would write the signature so."""
+    key = public_key_of(certificate)
+    _demand_smaller(signature, key)
+    _demand_true(key, signature, data, hashes.SHA256())
+
+
+def _demand_smaller(signature: bytes, key: object) -> None:
+    if low_s.normalised(signature, key) != signature:
+        raise Malformed("The signature is the other one of the two that ECDSA has for everything")
+
+
 def demand_own_form(content_info: bytes) -> None:
     """Malformed if what is `verified` already was written by anything else than a Signer."""
     _own_form(content_info)
@@ -194,15 +206,14 @@ def _own_form(content_info: bytes) -> tuple[Own, bytes, object]:
     except (IndexError, ValueError) as error:  # too few values to unpack, among others
         raise Malformed(str(error) if isinstance(error, Malformed) else "This is no SignedData") from error
     key, attributes = (
-        _public_key(read.signer),
+        public_key_of(read.signer),
         _attributes(read.content_type, read.digest, _signing_certificate(read.signer)),
     )
     unsigned = timestamp_attribute(read.token) if read.token is not None else b""
     signer = _signer_info(issuer_and_serial(read.signer), attributes, _algorithm(key), read.signature, unsigned)
     if content_info != _content_info(read.content_type, read.content, _carried(set(read.certificates)), signer):
         raise Malformed("The signature is not written as Deedbox writes signatures")
-    if low_s.normalised(read.signature, key) != read.signature:
-        raise Malformed("The signature is the other one of the two that ECDSA has for everything")
+    _demand_smaller(read.signature, key)
     return read, attributes, key
 
 
@@ -256,7 +267,7 @@ def with_timestamp(content_info: bytes, token: bytes) -> bytes:
 def normalised(content_info: bytes, signer_der: bytes) -> bytes:
     """Another authority's SignedData without what nobody signed and with the smaller s: it is as true as before."""
     name, parts, signer = _parted(content_info)
-    signature = low_s.normalised(signer[5].content, _public_key(signer_der))
+    signature = low_s.normalised(signer[5].content, public_key_of(signer_der))
     signers = der.set_of(der.sequence(*(one.whole for one in signer[:5]), der.octets(signature)))
     signed = der.sequence(*(one.whole for one in parts[:-1]), signers)
     return der.sequence(name.whole, der.explicit(0, signed))
@@ -359,7 +370,7 @@ def _check_signature(signer_info: bytes, content_type: bytes, content: bytes, ce
         raise Malformed("The signature is about something else")
     if not _names_certificate(told, owner):
         raise Malformed("The signature was made with another certificate than the one that it holds")
-    _demand_true(_public_key(owner), signature.content, b"\x31" + attributes.whole[1:], chosen)
+    _demand_true(public_key_of(owner), signature.content, b"\x31" + attributes.whole[1:], chosen)
     return owner
 
 
@@ -382,7 +393,8 @@ def _demand_true(key: object, signature: bytes, signed: bytes, chosen: hashes.Ha
 
 
 @lru_cache(maxsize=limits.SEAL_IDENTITIES)
-def _public_key(certificate_der: bytes) -> object:
+def public_key_of(certificate_der: bytes) -> object:
+    """The key of a certificate; Malformed if it cannot be read."""
     try:
         return x509.load_der_x509_certificate(certificate_der).public_key()
     except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion) as error:

@@ -51,11 +51,21 @@ def seal_report(form: SealedForm, sha256: str, digest: bytes, anchors: Anchors, 
         why = f"Seal: {error}." if isinstance(error, Malformed) else error.message
         checks = Checks(intact=False, covers_entire_file=True)
         return Report(verdict="altered", sha256=sha256, checks=checks, reasons=[why])
-    at = _believed(seal.token, trust)
-    path = trust.path(seal.signed.signer, seal.signed.certificates, at or now)
-    distrust = path.reason or (
-        "" if may_seal(seal.signed.signer) else "Its certificate is not one for signing documents."
-    )
+    checks, reasons = checked(seal.signed.signer, seal.signed.certificates, seal.token, trust, now)
+    report = Report(verdict=judged(checks), sha256=sha256, checks=checks, signatures=[_described(form, seal)])
+    report.reasons = reasons
+    if report.verdict == "authentic":
+        _name(report, form, seal)
+    return report
+
+
+def checked(
+    signer: bytes, certificates: Sequence[bytes], token: Token | None, trust: Trust, now: datetime
+) -> tuple[Checks, list[str]]:
+    """What is to be thought of a true signature, about all there is, at the time of its time-stamp, or else now."""
+    at = _believed(token, trust)
+    path = trust.path(signer, certificates, at or now)
+    distrust = path.reason or ("" if may_seal(signer) else "Its certificate is not one for signing documents.")
     revoked = trust.revoked(path, at or now) if path else None
     checks = Checks(
         intact=True,
@@ -65,11 +75,7 @@ def seal_report(form: SealedForm, sha256: str, digest: bytes, anchors: Anchors, 
         revocation=None if revoked is None else not revoked,
         timestamp=True if at is not None else None,
     )
-    report = Report(verdict=judged(checks), sha256=sha256, checks=checks, signatures=[_described(form, seal)])
-    report.reasons = list(_reasons(checks, distrust, seal.token))
-    if report.verdict == "authentic":
-        _name(report, form, seal)
-    return report
+    return checks, list(_reasons(checks, distrust, token))
 
 
 def _true(form: SealedForm, digest: bytes) -> _Seal:
@@ -90,7 +96,7 @@ def _token(form: SealedForm, signed: cms.Own) -> Token | None:
         raise Malformed(f"The time-stamp was {'added' if signed.token is not None else 'taken away'}: {told}")
     if signed.token is None:
         return None
-    token = timestamp.read(signed.token, _digests(signed.signature))
+    token = timestamp.read(signed.token, digests_of(signed.signature))
     if token.signer in order.certificates:
         if not token.is_own or not set(token.certificates) <= set(order.certificates) or token.at != order.signed_at:
             raise Malformed("The time-stamp is not the one that was made when the file was sealed")
@@ -101,7 +107,8 @@ def _token(form: SealedForm, signed: cms.Own) -> Token | None:
     return token
 
 
-def _digests(content: bytes) -> Callable[[str], bytes]:
+def digests_of(content: bytes) -> Callable[[str], bytes]:
+    """The digest of the content, by the name of the hash."""
     return lambda name: hashlib.new(name, content).digest()
 
 
@@ -140,7 +147,7 @@ def _described(form: SealedForm, seal: _Seal) -> Signature:
 
 
 def described(
-    signer: bytes, level: str, sub_filter: str, claimed_at: datetime | None, token: Token | None
+    signer: bytes, level: str, sub_filter: str | None, claimed_at: datetime | None, token: Token | None
 ) -> Signature:
     """A signature as a report shows it."""
     name, certificate = _shown(signer)

@@ -10,7 +10,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.traces import span
 from deedbox.search import library, store, wording
@@ -35,7 +35,7 @@ class Question(msgspec.Struct, frozen=True):
     mode: Mode = "hybrid"
     doc_ids: frozenset[str] | None = None
     """Only these documents."""
-    conditions: Mapping[str, Value] = {}
+    conditions: Mapping[str, str | int] = {}
     """Only documents that meet these conditions; the names are those of `store.matching`."""
     caller: str = ""
     """Who asks, and waits for the turn of nobody but others."""
@@ -58,10 +58,20 @@ class Passage(msgspec.Struct, frozen=True):
         return f"{self.upload.id}_chunk_{self.chunk.number}"
 
 
+class Answered(msgspec.Struct, frozen=True):
+    """An answer, and the state of the index that it comes from."""
+
+    passages: list[Passage]
+    recipe: str
+    watermark: int
+
+
 _Row: TypeAlias = tuple[Hit, Upload, Chunk]
 
 
 class _Verified(msgspec.Struct, frozen=True):
+    recipe: str
+    watermark: int
     rows: list[_Row]
     signed: set[str]
     """The uploads among them that were sealed here."""
@@ -71,6 +81,11 @@ class _Verified(msgspec.Struct, frozen=True):
 
 async def answer(engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True) -> list[Passage]:
     """The best passages, best first, each as it is in the database now; the query is counted durably, or not at all."""
+    return (await answered(engine, reader, question, counted=counted)).passages
+
+
+async def answered(engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True) -> Answered:
+    """The same, with what a receipt tells of the index."""
     search, begun, workspace_id = _Search(engine, reader, question), stopwatch(), reader.workspace_id
     await search.begin()
     # Saved while the index is searched: the answer waits for the commit, but seldom longer than for the search.
@@ -110,12 +125,13 @@ class _Search:
             await self._engine.db.read(lambda tx: library.need_all(tx, self._reader, wanted))
         await self._vector(serving)
 
-    async def best(self) -> list[Passage]:
+    async def best(self) -> Answered:
         for attempt in range(limits.QUERY_TRIES):
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 with span("highlights"):
-                    return await asyncio.to_thread(_highlighted, found, self._wording.text)
+                    passages = await asyncio.to_thread(_highlighted, found, self._wording.text)
+                    return Answered(passages, found.recipe, found.watermark)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _vector(self, serving: Serving) -> "Vector | None":
@@ -229,7 +245,7 @@ def _verified(
         if len(rows) == most:
             break
     signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
-    return _Verified(rows, signed, complete=complete or len(rows) == most)
+    return _Verified(recipe, mark, rows, signed, complete=complete or len(rows) == most)
 
 
 def _highlighted(found: _Verified, text: str) -> list[Passage]:

@@ -232,6 +232,23 @@ def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
     return {row[0] for row in tx.all(sql, workspace_id=workspace_id, **named)}
 
 
+def verification_codes(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> dict[str, str]:
+    """The codes of the documents whose sealed files these uploads are; by upload."""
+    named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
+    if not named:
+        return {}
+    of_these = f"u.workspace_id = :workspace_id and u.id in ({', '.join(f':{one}' for one in named)})"
+    told = (
+        "select u.id, d.verification_code from uploads u join sealed_files s on {same}"
+        " join documents d on d.id = s.document_id and d.workspace_id = u.workspace_id"
+        f" where {of_these} and d.verification_code is not null"
+    )
+    # A document's entry may be older than the time-stamp that its file got later; copies are known by their bytes.
+    ways = ("s.document_id = u.document_id", "s.sha256 = u.sha256")
+    rows = tx.all(" union ".join(told.format(same=way) for way in ways), workspace_id=workspace_id, **named)
+    return dict(sorted((row[0], row[1]) for row in rows))
+
+
 def of_document(tx: Tx, document_id: str) -> str | None:
     """The entry that stands for the document; None if there is none."""
     row = tx.one("select id from uploads where document_id = :id", id=document_id)

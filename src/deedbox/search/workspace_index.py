@@ -25,6 +25,9 @@ _Read: TypeAlias = Callable[[Callable[[Tx], _Log]], Coroutine[Any, Any, _Log]]
 
 
 class WorkspaceIndex:
+    until: int | None = None
+    """Where it ends, if it is to be as it was after that change, and not as everything is now."""
+
     def __init__(self, db: Database, place: Place, dimensions: int, indexes: Indexes, builds: Builds) -> None:
         self._db = db
         self._place = place
@@ -58,7 +61,12 @@ class WorkspaceIndex:
         """The number of the log's last change; how far the index goes is known from the same moment."""
         if self._index is not None:
             self._index.look(tx)
-        return chunk_store.watermark(tx, *self._place)
+        return self._target(tx)
+
+    def _target(self, tx: Tx) -> int:
+        """The number of the last change that belongs in the index."""
+        last = chunk_store.watermark(tx, *self._place)
+        return last if self.until is None else min(last, self.until)
 
     def distrust(self) -> None:
         """Has the index built anew before the next search: it could not be read, or someone wants it so."""
@@ -164,7 +172,7 @@ class WorkspaceIndex:
         """How far the index goes, the log's last number, and how many chunks came between; of very many, enough to
         know that."""
         index.look(tx)
-        begin, target = index.watermark, chunk_store.watermark(tx, *self._place)
+        begin, target = index.watermark, self._target(tx)
         enough = limits.INDEX_NEAR_CHUNKS + 1
         return begin, target, chunk_store.chunks_after(tx, *self._place, begin, enough) if begin < target else 0
 

@@ -48,6 +48,13 @@ class ListRunsQuery(TypedDict, total=False):
     """How many to show at most."""
 
 
+class AskQuery(TypedDict, total=False):
+    """What `ask` can be asked for."""
+
+    receipt: bool
+    """Whether the answer is to come with a receipt: a signed statement of what was asked and answered."""
+
+
 class SearchCalls:
     """Documents to be searched: uploaded, indexed and queried."""
 
@@ -155,9 +162,11 @@ class SearchCalls:
         """An index run as it goes, as server-sent events."""
         return self._connection.events(Call("GET", f"/jobs/{part(job_id)}/events"))
 
-    def ask(self, body: NewQuery, *, idempotency_key: str | None = None) -> QueryAnswer:
+    def ask(self, body: NewQuery, *, idempotency_key: str | None = None, **query: Unpack[AskQuery]) -> QueryAnswer:
         """Ask the indexed documents."""
-        return self._connection.answer(Call("POST", "/query", headers=once(idempotency_key), body=body), QueryAnswer)
+        return self._connection.answer(
+            Call("POST", "/query", query=query, headers=once(idempotency_key), body=body), QueryAnswer
+        )
 
 
 class AsyncSearchCalls:
@@ -269,8 +278,10 @@ class AsyncSearchCalls:
         """An index run as it goes, as server-sent events."""
         return self._connection.events(Call("GET", f"/jobs/{part(job_id)}/events"))
 
-    async def ask(self, body: NewQuery, *, idempotency_key: str | None = None) -> QueryAnswer:
+    async def ask(
+        self, body: NewQuery, *, idempotency_key: str | None = None, **query: Unpack[AskQuery]
+    ) -> QueryAnswer:
         """Ask the indexed documents."""
         return await self._connection.answer(
-            Call("POST", "/query", headers=once(idempotency_key), body=body), QueryAnswer
+            Call("POST", "/query", query=query, headers=once(idempotency_key), body=body), QueryAnswer
         )

@@ -251,3 +251,9 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    receipt: str | None = None
+    """If it was asked for: a compact JWS, by the certificate that the workspace seals with, over the query, the
+    state of the index and each result with the hash of its file. `deedbox verify` checks the whole answer with
+    it."""
+    receipt_timestamp: str | None = None
+    """A time-stamp token (RFC 3161) about the receipt, in base64."""

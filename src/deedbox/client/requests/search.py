@@ -53,3 +53,5 @@ class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Only these documents, each of which must exist."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
+    receipt: bool = False
+    """Whether the answer is to come with a receipt; in the address, `receipt=true` says the same."""

@@ -210,6 +210,20 @@ def log_after(tx: Tx, workspace_id: str, recipe: str, number: int, limit: int) -
     return [LogEntry(*row) for row in rows]
 
 
+def changed_since(tx: Tx, workspace_id: str, recipe: str, number: int, before: str) -> list[str]:
+    """The uploads with a change after that number, but for those that were uploaded later than this instant."""
+    rows = tx.all(
+        "select l.upload_id from index_log l left join uploads u on u.id = l.upload_id"
+        " where l.workspace_id = :workspace_id and l.recipe = :recipe and l.number > :number"
+        " and (u.id is null or u.created_at <= :before) order by l.number",
+        workspace_id=workspace_id,
+        recipe=recipe,
+        number=number,
+        before=before,
+    )
+    return [row[0] for row in rows]
+
+
 def chunks_after(tx: Tx, workspace_id: str, recipe: str, number: int, most: int) -> int:
     """How many chunks so many changes after that number bring; what a change removes counts as one."""
     row = tx.one(

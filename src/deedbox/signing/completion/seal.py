@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from deedbox.authority.pkcs11 import TokenKey
+from deedbox.authority import pkcs11
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.evidence import file as evidence
 from deedbox.kernel import limits, log
@@ -123,9 +123,7 @@ async def signed_evidence(told: evidence.Evidence, identity: SealIdentity) -> by
 
 
 async def _signed(digest: bytes, identity: SealIdentity) -> Signature:
-    if isinstance(identity.key, TokenKey):
-        return await identity.key.apart(lambda: Signature(digest, identity))
-    return Signature(digest, identity)
+    return await pkcs11.with_key(identity, lambda: Signature(digest, identity))
 
 
 def _order(identity: SealIdentity, own: Timestamper, request: SealRequest, now: datetime, *, asked: bool) -> Order:

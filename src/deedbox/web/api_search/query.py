@@ -7,20 +7,23 @@ from typing import Annotated, Any, Literal
 import msgspec
 from litestar import Response, post
 from litestar.params import JSONBody
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, stopwatch
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.search import query as queries
+from deedbox.search import receipt as receipts
 from deedbox.search import store
-from deedbox.search.query import Mode, Passage, Question
+from deedbox.search.query import Answered, Mode, Passage, Question
+from deedbox.search.receipt import Asked
 from deedbox.web.frame import context, moments
-from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.context import AnyRequest, Context
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
 from deedbox.web.frame.openapi import ALSO
+from deedbox.web.frame.query import QUERY
 
 _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
@@ -59,6 +62,13 @@ class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Only these documents, each of which must exist."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
+    receipt: bool = False
+    """Whether the answer is to come with a receipt; in the address, `receipt=true` says the same."""
+
+
+class QueryWish(msgspec.Struct, frozen=True):
+    receipt: bool = False
+    """Whether the answer is to come with a receipt: a signed statement of what was asked and answered."""
 
 
 class ChunkPlace(msgspec.Struct, frozen=True):
@@ -105,11 +115,16 @@ class QueryAnswer(msgspec.Struct, frozen=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    receipt: str | UnsetType = UNSET
+    """If it was asked for: a compact JWS, by the certificate that the workspace seals with, over the query, the state
+    of the index and each result with the hash of its file. `deedbox verify` checks the whole answer with it."""
+    receipt_timestamp: str | UnsetType = UNSET
+    """A time-stamp token (RFC 3161) about the receipt, in base64."""
 
 
 @post(
     "/query",
-    opt={**door("search:query"), ALSO: (404,)},
+    opt={**door("search:query"), QUERY: QueryWish, ALSO: (404, 409)},
     summary="Ask the indexed documents",
     tags=["search"],
     status_code=200,
@@ -122,9 +137,10 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     question = _question(data, here.holder)
     workspace = here.caller.workspace_id
     keyed = "idempotency-key" in request.headers
-    found = await queries.answer(here.deedbox.search, here.reader, question, counted=not keyed)
-    results = [_result(passage) for passage in found]
-    made = QueryAnswer(question.text, len(results), round((stopwatch() - begun) * 1000, 3), results)
+    found = await queries.answered(here.deedbox.search, here.reader, question, counted=not keyed)
+    made = answer_of(question, found, round((stopwatch() - begun) * 1000, 3))
+    if data.receipt or here.query.receipt:
+        made = await _with_receipt(here, Asked(here.reader, question, found), made)
     if not keyed:
         return Response(made)
 
@@ -134,6 +150,18 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
 
     answer: Response[Any] = await once(request, count, status=200, repeatable=True)
     return answer
+
+
+def answer_of(question: Question, found: Answered, elapsed_ms: float) -> QueryAnswer:
+    """What is answered; the same for the same question and findings, but for the time."""
+    results = [_result(passage) for passage in found.passages]
+    return QueryAnswer(question.text, len(results), elapsed_ms, results)
+
+
+async def _with_receipt(here: Context, asked: Asked, made: QueryAnswer) -> QueryAnswer:
+    deedbox, plain = here.deedbox, msgspec.to_builtins(made)
+    proof = await receipts.issued(deedbox.db, deedbox.certificates, asked, plain, deedbox.clock.now())
+    return msgspec.structs.replace(made, receipt=proof.receipt, receipt_timestamp=proof.timestamp)
 
 
 def _question(data: NewQuery, caller: str) -> Question:
@@ -150,8 +178,8 @@ def _question(data: NewQuery, caller: str) -> Question:
     )
 
 
-def _conditions(wanted: QueryFilter) -> dict[str, Value]:
-    named: dict[str, Value] = {
+def _conditions(wanted: QueryFilter) -> dict[str, str | int]:
+    named: dict[str, str | int | None] = {
         "filename": wanted.filename,
         "media_type": wanted.media_type,
         "created_after": _instant("filter.created_after", wanted.created_after),

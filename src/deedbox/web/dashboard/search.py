@@ -12,7 +12,6 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
-from deedbox.kernel.db import Value
 from deedbox.kernel.errors import Code, DeedboxError
 from deedbox.pdf.lines import Line
 from deedbox.search import library
@@ -121,8 +120,8 @@ async def _answer(request: AnyRequest, asked: SearchQuery) -> list[Passage]:
     return await queries.answer(here.deedbox.search, here.reader, question, counted=not asked.passage)
 
 
-def _conditions(asked: SearchQuery) -> dict[str, Value]:
-    named: dict[str, Value] = {
+def _conditions(asked: SearchQuery) -> dict[str, str | int]:
+    named: dict[str, str | int | None] = {
         "of_document": int(asked.source == "document") if asked.source else None,
         "signed": int(asked.signed == "yes") if asked.signed else None,
         "signer": asked.signer.strip().lower() or None,

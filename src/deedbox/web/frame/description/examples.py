@@ -145,6 +145,8 @@ SAMPLES: dict[str, Any] = {
     "PartyRecord.quorum": None,
     "PartyRecord.status": "completed",
     "QueryAnswer.query": "When is the rent due?",
+    "QueryAnswer.receipt": "eyJhbGciOiJFUzI1NiJ9.eyJxdWVyeSI6InJlbnQifQ.TWF5IGJlIGNoZWNrZWQ",
+    "QueryAnswer.receipt_timestamp": "MIIC4wYJKoZIhvcNAQcCoIIC1DCC",
     "RotatedHook.id": id_of("hook"),
     "Run.id": id_of("job"),
     "Run.result": None,

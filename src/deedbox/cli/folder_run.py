@@ -71,6 +71,8 @@ class FolderRun:
                     for first in range(0, len(doc_ids), limits.INDEX_DOC_IDS):
                         some = doc_ids[first : first + limits.INDEX_DOC_IDS]
                         _count(report, paths, await _indexed(deedbox, reader, some))
+                if alone and (report.removed or report.replaced):
+                    await deedbox.blobs.sweep(deedbox.db, deedbox.clock.now())  # no server does it
         return report
 
     def _say(self, trouble: str) -> None:

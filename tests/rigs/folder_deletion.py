@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
+from tests import server
 from tests.cli.watching import watch
 from tests.rigs import installation
 from tests.rigs.faulty_server import VARIABLE
@@ -39,9 +40,21 @@ class Report(msgspec.Struct):
         return self.answered_removed + self.kept_removed + self.missing
 
 
+class _Persistent(Installation):
+    """Starts its server again, as a service is, if the watch has the data folder at that moment."""
+
+    def start(self) -> server.Server:
+        while True:
+            try:
+                return super().start()
+            except AssertionError as error:
+                if "uses the data folder" not in str(error).splitlines()[-1]:
+                    raise
+
+
 class Rig:
     def __init__(self, place: Path, bug: str | None, seed: int) -> None:
-        self.installation = Installation(place / "data", bug=bug, module=MODULE)
+        self.installation = _Persistent(place / "data", bug=bug, module=MODULE)
         self.report = Report()
         self._bug = {VARIABLE: bug} if bug else {}
         self._place = place
@@ -56,6 +69,7 @@ class Rig:
         self._folder.mkdir()
         self._change()
         with watch(str(self._folder), self._place / "data", self._place / "errors", env=self._bug) as watching:
+            watching.report()  # there is something to remove
             for _ in range(kills):
                 with self.installation.running() as running:
                     self._ask(running.address, key)
@@ -66,6 +80,8 @@ class Rig:
             with self.installation.running(gently=True) as running:
                 self._settle(running.address, key)
             assert watching.end() == 0, watching.errors()
+        self._change()
+        self.installation.command("index", str(self._folder))  # alone, it removes the stored files as well
         stored = [path.read_bytes() for path in (self._place / "data" / "blobs").rglob("*") if path.is_file()]
         self.report.kept_removed = sum(any(word.encode() in one for one in stored) for word in self._gone)
         return self.report

@@ -92,7 +92,7 @@ def a_reader_answers_with_what_it_has() -> None:
 
 
 def a_removed_file_keeps_its_document() -> None:
-    async def remove(*_: object) -> None: ...
+    async def remove(self: Mirror, upload: Upload) -> None: ...
 
     Mirror.remove = remove  # type: ignore[method-assign]
 

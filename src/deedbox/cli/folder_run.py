@@ -58,22 +58,22 @@ class FolderRun:
             workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
             reader = Reader(workspace, documents=True)
             mirror = Mirror(deedbox.db, deedbox.blobs, deedbox.ingest.texts, deedbox.clock, reader)
-            async with running_server.is_absent_for_good(self._settings) as alone:
-                report, paths = await mirror.bring_up(
-                    self._folder,
-                    look,
-                    self._memory,
-                    self._wish,
-                    _show,
-                )
-                async with running_server.jobs_done(deedbox, alone=alone):
-                    doc_ids = list(paths)
-                    for first in range(0, len(doc_ids), limits.INDEX_DOC_IDS):
-                        some = doc_ids[first : first + limits.INDEX_DOC_IDS]
-                        _count(report, paths, await _indexed(deedbox, reader, some))
-                if alone and (report.removed or report.replaced):
-                    await deedbox.blobs.sweep(deedbox.db, deedbox.clock.now())  # no server does it
+            report, paths = await mirror.bring_up(self._folder, look, self._memory, self._wish, _show)
+            if paths or report.removed:
+                await self._finish(deedbox, reader, report, paths)
         return report
+
+    async def _finish(self, deedbox: Any, reader: Reader, report: Report, paths: dict[str, str]) -> None:
+        """Has the documents indexed. Only for this the data folder is kept from servers, if none runs: one that starts
+        while files are read is welcome."""
+        doc_ids = list(paths)
+        async with running_server.is_absent_for_good(self._settings) as alone:
+            async with running_server.jobs_done(deedbox, alone=alone):
+                for first in range(0, len(doc_ids), limits.INDEX_DOC_IDS):
+                    some = doc_ids[first : first + limits.INDEX_DOC_IDS]
+                    _count(report, paths, await _indexed(deedbox, reader, some))
+            if alone and (report.removed or report.replaced):
+                await deedbox.blobs.sweep(deedbox.db, deedbox.clock.now())  # no server does it
 
     def _say(self, trouble: str) -> None:
         """Says what is in the way, once; and that it no longer is."""

@@ -1,18 +1,13 @@
 """`deedbox index`, `ask` and `reindex`: without a server and beside one."""
 
-import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests import nursery, server
-from tests.rigs.installation import ROOT
+from tests import server
+from tests.cli.search_commands import WAYS, command, data_folder, result
 
-MODULE = "tests.rigs.search_server"
-ENV = {"PYTHONPATH": str(ROOT)}
 NO_MODEL = "deedbox: No embedding model is installed. Run: deedbox model install\n"
 
 
@@ -28,31 +23,11 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def command(*words: str, data: Path) -> subprocess.CompletedProcess[str]:
-    """A command of an installation with the tests' model."""
-    return nursery.run(MODULE, *words, "--data", str(data), env=server.environment(data, **ENV))
-
-
-def result(*words: str, data: Path, code: int = 0) -> Any:
-    done = command(*words, "--json", data=data)
-    assert done.returncode == code, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.fixture(params=["alone", "beside a server"])
+@pytest.fixture(params=WAYS)
 def data(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A data folder on which no server runs, or one does."""
-    place = tmp_path / "data"
-    if request.param == "alone":
+    with data_folder(tmp_path / "data", request.param) as place:
         yield place
-        return
-    running = server.start(place, module=MODULE, env=ENV)
-    try:
-        yield place
-    finally:
-        running.stop()
-        assert running.process.stdout is not None
-        running.process.stdout.close()
 
 
 def test_a_folder_is_indexed_asked_and_indexed_again(data: Path, folder: Path) -> None:

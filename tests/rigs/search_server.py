@@ -10,6 +10,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.outbox import Event
 from deedbox.search import embedders, ingest, recover
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.folders.mirror import Mirror
 from deedbox.search.index import Index
 from deedbox.search.upload import Chunk, Upload
 from deedbox.search.workspace_index import WorkspaceIndex
@@ -90,11 +91,18 @@ def a_reader_answers_with_what_it_has() -> None:
     WorkspaceIndex.current = current  # type: ignore[method-assign]
 
 
+def a_removed_file_keeps_its_document() -> None:
+    async def remove(self: Mirror, upload: Upload) -> None: ...
+
+    Mirror.remove = remove  # type: ignore[method-assign]
+
+
 BUGS: dict[str, Callable[[], None]] = {
     "vectors deleted after the record": vectors_deleted_after_the_record,
     "a claim outlives its process": a_claim_outlives_its_process,
     "entry after its document": entry_after_its_document,
     "a reader answers with what it has": a_reader_answers_with_what_it_has,
+    "a removed file keeps its document": a_removed_file_keeps_its_document,
 }
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.rigs import FULL, deletion, only_in_full
+from tests.rigs import FULL, deletion, folder_deletion, only_in_full
 
 KILLS = 100 if FULL else 3
 KILLS_ON_POSTGRESQL = 30 if FULL else 1
@@ -29,3 +29,15 @@ def test_nothing_deleted_is_ever_answered_on_postgresql(tmp_path: Path, postgres
 def test_the_rig_catches_vectors_that_are_deleted_after_the_record(tmp_path: Path) -> None:
     bug = "vectors deleted after the record"
     assert any(deletion.deleted(tmp_path / str(seed), 2, bug=bug, seed=seed).answered_deleted for seed in range(TRIES))
+
+
+def test_nothing_of_a_removed_file_of_a_watched_folder_is_answered_or_kept(tmp_path: Path) -> None:
+    report = folder_deletion.followed(tmp_path, KILLS)
+    print(folder_deletion.summary(report))
+    assert report.faults == 0, report
+    assert (report.kills, report.removed > 0, report.found > 0) == (KILLS, True, True)
+
+
+def test_the_rig_catches_a_document_that_outlives_its_file(tmp_path: Path) -> None:
+    report = folder_deletion.followed(tmp_path, 1, bug="a removed file keeps its document")
+    assert report.answered_removed > 0

@@ -26,7 +26,7 @@ COMMANDS = {
     "model": "Install, list and choose the embedding model that search needs.",
     "workspace": "Name the workspace and its sender, as people read them in mails; make further workspaces.",
     "login-link": "Make a one-time login link for the owner.",
-    "index": "Upload the new files of a folder and index them.",
+    "index": "Make a folder or an S3 prefix searchable, and keep it so.",
     "ask": "Show the passages that answer a question.",
     "reindex": "Build the search index anew from the database.",
     "mail": "List and show mails that stayed here; send a test mail.",

@@ -1,150 +1,167 @@
-"""`deedbox index`: makes a folder searchable; also beside a running server, and again at any time."""
+"""`deedbox index`: makes a folder searchable, and keeps it so; also beside a running server, and again at any time."""
 
 import asyncio
-import hashlib
+import shlex
+import signal
+import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from deedbox.accounts import workspaces
-from deedbox.cli import progress, running_server
-from deedbox.cli.options import data_option, json_option, load, print_json, run
+from deedbox.cli.folder_run import NOTHING, FolderRun
+from deedbox.cli.options import data_option, json_option, load, print_json
 from deedbox.kernel import limits
-from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
+from deedbox.kernel.s3.place import place
 from deedbox.kernel.settings import Settings
-from deedbox.search import ingest, library, store
-from deedbox.search.extract.kinds import KINDS, SUPPORTED, kind_of
-from deedbox.search.ingest import Failure
-from deedbox.search.reader import Reader
+from deedbox.search.extract.kinds import SUPPORTED
+from deedbox.search.filing import CollectionName
+from deedbox.search.folders import Folder
+from deedbox.search.folders.local import LocalFolder
+from deedbox.search.folders.mirror import Left, Report, Wish
+from deedbox.search.upload import DEFAULT_COLLECTION
+
+NOT_ALL, KEPT, INTERRUPTED = 1, 3, 130
+_CONFIRM = "--confirm-removals"
 
 
-class Refused(msgspec.Struct, frozen=True):
-    file: str
-    error: str
-
-
-class Report(msgspec.Struct):
-    files: int = 0
-    uploaded: int = 0
-    known: int = 0
-    """Files whose bytes were there before."""
-    indexed: int = 0
-    chunks: int = 0
-    refused: list[Refused] = []
-    failed: list[Failure] = []
+def _collection(context: click.Context, option: click.Parameter, given: str) -> str:
+    try:
+        return msgspec.convert(given, CollectionName)
+    except msgspec.ValidationError as error:
+        raise click.BadParameter(
+            f"it must have 1 to {limits.COLLECTION_CHARS} characters, and no space at either end", context, option
+        ) from error
 
 
 @click.command()
 @data_option
 @json_option
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def command(data_dir: Path | None, as_json: bool, folder: Path) -> None:
-    """Upload the new files of FOLDER and index them; also while the server runs.
+@click.option("--collection", default=DEFAULT_COLLECTION, show_default=True, callback=_collection,
+              help="Where the documents of new files lie; known ones stay where they are.")  # fmt: skip
+@click.option("--watch", is_flag=True, help="Go on until interrupted: take in what changes from then on.")
+@click.option("--every", type=click.FloatRange(0.1, 3600), metavar="SECONDS",
+              help="How often --watch looks. Default: "
+              f"{limits.FOLDER_LOOK_SECONDS}, and {limits.BUCKET_LOOK_SECONDS} for a bucket.")  # fmt: skip
+@click.option(_CONFIRM, "confirmed", is_flag=True,
+              help="Remove the documents of files that are gone, also if all or most of them are.")  # fmt: skip
+@click.argument("folder", metavar="FOLDER")
+def command(data_dir: Path | None, as_json: bool, folder: str, **options: Any) -> None:
+    """Make documents of the files of FOLDER, a path or s3://bucket/prefix, and index them; also while the server runs.
 
-    Files that are there already, by their bytes, are left alone: run it again after an interruption, or when files
-    were added."""
+    New files are added, edited ones replaced, renamed ones moved, and the documents of those that are gone removed.
+    Files that are what they were, by their bytes, are left alone: run it again after an interruption, or when files
+    have changed. Hidden files and links are left out.
+
+    Exit codes: 0 all done (with --watch: interrupted), 1 some files could not be read or indexed, 2 wrong use, 3 the
+    documents of files that are gone were kept, because all or most of them are, 130 interrupted."""
+    if options["watch"] and options["confirmed"]:
+        raise click.UsageError(f"{_CONFIRM} is for one run: do it once, without --watch.")
+    if options["every"] and not options["watch"]:
+        raise click.UsageError("--every is for --watch.")
     settings = load(data_dir=data_dir)
-    report = run(settings, lambda deedbox: _index(deedbox, settings, folder), anew=True)
-    if as_json:
-        print_json(report)
+    found = _folder(settings, folder, missing=options["confirmed"])
+    run = FolderRun(settings, found, Wish(options["collection"], options["confirmed"]))
+    if options["watch"]:
+        every = options["every"] or (limits.BUCKET_LOOK_SECONDS if found.is_whole else limits.FOLDER_LOOK_SECONDS)
+        _watch(run, found, every, as_json=as_json)
     else:
-        _tell(report, folder)
-    if report.refused or report.failed:
-        raise SystemExit(1)
+        gone = not found.is_whole and not Path(found.address).exists()
+        _once(lambda: run.take_in(NOTHING) if gone else run.once(), as_json=as_json)
 
 
-def _tell(report: Report, folder: Path) -> None:
-    if not report.files:
-        click.echo(f"There is no {SUPPORTED} file in {folder}.")
-        return
-    click.echo(f"{report.files} files: {report.uploaded} new, {report.known} known. {report.indexed} documents")
-    click.echo(f'are indexed in {report.chunks} chunks. Ask them: deedbox ask "…"')
-    for refused in report.refused:
-        click.echo(f"  {refused.file}: {refused.error}", err=True)
-    for failure in report.failed:
-        click.echo(f"  {failure.doc_id}: {failure.error}", err=True)
+def _folder(settings: Settings, named: str, *, missing: bool) -> Folder:
+    if named.startswith("s3://"):
+        from deedbox.kernel.s3.bucket import Bucket
+        from deedbox.search.folders.bucket import BucketFolder
 
-
-async def _index(deedbox: Any, settings: Settings, folder: Path) -> Report:
-    deedbox.search.embedders.need()
-    now = deedbox.clock.now()
-    workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
-    async with running_server.is_absent(settings) as alone:
-        report, doc_ids = await _take_in(deedbox, workspace, _files(folder))
-        async with running_server.jobs_done(deedbox, alone=alone):
-            for first in range(0, len(doc_ids), limits.INDEX_DOC_IDS):
-                await _index_some(deedbox, workspace, doc_ids[first : first + limits.INDEX_DOC_IDS], report)
-    return report
-
-
-async def _index_some(deedbox: Any, workspace: str, doc_ids: list[str], report: Report) -> None:
-    def plan(tx: Tx) -> str:
-        return ingest.plan(tx, deedbox.search, Reader(workspace, documents=True), doc_ids)
-
-    outcome = ingest.step(await running_server.end_of_job(deedbox, await deedbox.db.write(plan))).outcome
-    if outcome is not None:
-        report.indexed += outcome.processed
-        report.chunks += outcome.chunks
-        report.failed += outcome.failed
-
-
-def _files(folder: Path) -> list[Path]:
-    """Every file of a kind that can be read, in the order of their names; hidden ones and links are left out."""
-    extensions = {f".{extension}" for kind in KINDS.values() for extension in kind.extensions}
-    found = []
-    for path in sorted(folder.rglob("*")):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.suffix.lower() in extensions and not hidden and path.is_file() and not path.is_symlink():
-            found.append(path)
+        try:
+            return BucketFolder(Bucket(place(named), settings.s3))
+        except ValueError as error:
+            raise click.BadParameter(f"{named}: {error}", param_hint="FOLDER") from error
+    path = Path(named)
+    if not path.is_dir() and (path.exists() or not missing):
+        reason = "is no folder" if path.exists() else "does not exist"
+        step = f"Documents that were made of its files stay; {_CONFIRM} removes them."
+        raise click.BadParameter(f"{named} {reason}. {step}", param_hint="FOLDER")
+    found = LocalFolder(path, settings.data_dir)
+    if len(found.address) > limits.UPLOAD_VALUE_CHARS or not found.address.isprintable():
+        raise click.BadParameter("its path is too long, or has signs that cannot be kept", param_hint="FOLDER")
     return found
 
 
-async def _take_in(deedbox: Any, workspace: str, paths: list[Path]) -> tuple[Report, list[str]]:
-    """What became of the files, and the documents that hold their bytes."""
-    report, doc_ids = Report(files=len(paths)), {}
-    for done, path in enumerate(paths):
-        progress.show(done, len(paths) + 1)
-        try:
-            known = await _known(deedbox, workspace, path)
-            doc_id = known or await _upload(deedbox, workspace, path)
-        except (DeedboxError, OSError) as error:
-            reason = error.message if isinstance(error, DeedboxError) else str(error.strerror)
-            report.refused.append(Refused(str(path), reason))
-            continue
-        report.known += known is not None
-        report.uploaded += known is None
-        doc_ids[doc_id] = path
-    return report, list(doc_ids)
+def _once(work: Callable[[], Awaitable[Report]], *, as_json: bool) -> None:
+    try:
+        report = asyncio.run(_until_told_to_stop(work))
+    except asyncio.CancelledError:
+        click.echo("\nInterrupted. What is taken in stays; the same command goes on with the rest.", err=True)
+        sys.exit(INTERRUPTED)
+    if as_json:
+        print_json(report)
+    else:
+        _tell(report)
+    if report.kept or not report.is_all:
+        sys.exit(KEPT if report.kept else NOT_ALL)
 
 
-async def _known(deedbox: Any, workspace: str, path: Path) -> str | None:
-    """The document that holds the file's bytes already, as a file of its type."""
-    sha256, media_type = await asyncio.to_thread(_hash, path), kind_of(path.name).media_type
-    twin = await deedbox.db.read(lambda tx: store.twin(tx, workspace, sha256, media_type))
-    return str(twin.id) if twin else None
+def _watch(run: FolderRun, folder: Folder, every: float, *, as_json: bool) -> None:
+    told: set[Left] = set()
+
+    def tell(report: Report) -> None:
+        """What is new: a file that is skipped is named once."""
+        news = [one for one in report.skipped if one not in told]
+        told.clear()
+        told.update(report.skipped)
+        report = msgspec.structs.replace(report, skipped=news)
+        if as_json:
+            click.echo(msgspec.json.encode(report).decode())
+        else:
+            _tell(report)
+
+    async def watch() -> None:
+        if not as_json:
+            click.echo(f"Watching {folder.address}. Ctrl-C ends it.", err=True)
+        await run.watch(every, tell)
+
+    try:
+        asyncio.run(_until_told_to_stop(watch))
+    except asyncio.CancelledError:
+        click.echo("\nNo longer watching. What is taken in stays.", err=True)
 
 
-def _hash(path: Path) -> str:
-    if path.stat().st_size > limits.UPLOAD_BYTES:
-        raise BadRequest("File exceeds maximum size of 50MB")
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+async def _until_told_to_stop(work: Callable[[], Awaitable[Any]]) -> Any:
+    """What the work returns; cancelled when the process is interrupted or told to end."""
+    task = asyncio.ensure_future(work())
+    loop = asyncio.get_running_loop()
+    for told in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(told, task.cancel)
+    return await task
 
 
-async def _upload(deedbox: Any, workspace: str, path: Path) -> str:
-    kind, name = kind_of(path.name), path.name.encode("utf-8", "replace").decode()[: limits.FILENAME_CHARS]
-    async with deedbox.blobs.receive(limits.UPLOAD_BYTES) as incoming:
-        try:
-            with path.open("rb") as source:
-                while piece := await asyncio.to_thread(source.read, limits.BLOB_CHUNK_BYTES):
-                    await incoming.write(piece)
-        except TooLarge as error:
-            raise BadRequest("File exceeds maximum size of 50MB") from error
-        received = await incoming.finish()
-        async with deedbox.ingest.texts.parsed(workspace, name, kind, received) as file:
-            now = deedbox.clock.now()
-            upload = await deedbox.db.write(lambda tx: library.add(tx, workspace, file, now=now))
-        return str(upload.id)
+def _tell(report: Report) -> None:
+    if report.files:
+        changed = f"{report.uploaded} new, {report.replaced} replaced, {report.renamed} renamed, {report.known} known"
+        click.echo(f"{report.files} files: {changed}; {report.removed} removed. {report.indexed} documents")
+        click.echo(f'are indexed in {report.chunks} chunks. Ask them: deedbox ask "…"')
+    else:
+        click.echo(f"There is no {SUPPORTED} file in {report.folder}. {report.removed} documents were removed.")
+    _name("Skipped", report.skipped)
+    _name("Refused", report.refused)
+    _name("Not indexed", report.failed)
+    _name("Being written", [Left(path, "It is read when it stands still") for path in report.waiting])
+    if report.kept:
+        click.echo(
+            f"{report.kept} documents stay whose files are gone: they are all or most of the folder's, which may not"
+            f" be mounted. If they are to go: deedbox index {shlex.quote(report.folder)} {_CONFIRM}",
+            err=True,
+        )
+
+
+def _name(heading: str, files: list[Left]) -> None:
+    for one in files[: limits.FOLDER_TOLD]:
+        shown = "".join(sign if sign.isprintable() else "?" for sign in one.file)
+        click.echo(f"  {heading}: {shown}: {one.error}", err=True)
+    if len(files) > limits.FOLDER_TOLD:
+        click.echo(f"  {heading}: {len(files) - limits.FOLDER_TOLD} more; --json names them all.", err=True)

@@ -1,5 +1,6 @@
 """The server that may be running on the data folder, and commands that share its work."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -24,6 +25,17 @@ async def is_absent(settings: Settings) -> AsyncIterator[bool]:
             return
         # On PostgreSQL nothing is locked: there, a server says where it is for as long as it runs.
         yield settings.database_url is None or not settings.address_file.exists()
+
+
+@asynccontextmanager
+async def is_absent_for_good(settings: Settings) -> AsyncIterator[bool]:
+    """As `is_absent`, after another command that has the data folder for a moment: that one does nobody's jobs."""
+    while True:
+        async with is_absent(settings) as alone:
+            if alone or settings.address_file.exists() or settings.database_url is not None:
+                yield alone
+                return
+        await asyncio.sleep(limits.FOLDER_WAIT_SECONDS)
 
 
 @asynccontextmanager

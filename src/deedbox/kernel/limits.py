@@ -506,6 +506,23 @@ TOP_K_DEFAULT = 5
 TOP_K_MAX = 1000
 QUERY_DOC_IDS = 1000
 INDEX_DOC_IDS = 5000
+FOLDER_FILES = 1_000_000
+FOLDER_STILL_SECONDS = 1
+"""A file that was written more recently is looked at twice before it is read: it may be half of what it is to be."""
+FOLDER_LOOK_SECONDS = 2
+BUCKET_LOOK_SECONDS = 30
+"""Between two looks at a prefix that is watched: each of them is a request for a thousand objects, which may cost."""
+FOLDER_LOOK_SHARE = 10
+"""A look that takes long is repeated after so many times its duration at the earliest."""
+FOLDER_GATHER_SECONDS = 30
+"""In a folder that never stands still, what stands still is taken in after so long."""
+FOLDER_REMOVALS = 20
+"""More documents than this are not removed unconfirmed at once if they are more than half of a folder's."""
+FOLDER_TRIES = 5
+"""So many files in a row that could not be taken in, through no fault of theirs, end the work."""
+FOLDER_TOLD = 50
+"""Files that are named after the work; --json names all."""
+FOLDER_WAIT_SECONDS = 0.2
 EMBED_CHARS = 32_768
 EMBED_INPUTS = 256
 EMBED_BATCH = 16

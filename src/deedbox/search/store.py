@@ -121,6 +121,18 @@ def uploads(tx: Tx, workspace_id: str) -> list[Upload]:
     return [read_upload(row) for row in rows]
 
 
+def with_text(tx: Tx, workspace_id: str, name: str, text: str) -> list[Upload]:
+    """Those whose metadata has this text under this name, oldest first; no entries that stand for documents."""
+    rows = tx.all(
+        f"select {UPLOAD_COLUMNS} from uploads where document_id is null and id in (select upload_id from upload_values"
+        " where workspace_id = :workspace_id and name = :name and kind = 'text' and text = :text) order by id",
+        workspace_id=workspace_id,
+        name=name,
+        text=text,
+    )
+    return [read_upload(row) for row in rows]
+
+
 _SUMMARY = (
     f"select {', '.join(f'u.{name.strip()}' for name in UPLOAD_COLUMNS.split(','))}, coalesce(s.chunks, 0), s.recipe"
     " from uploads u left join libraries b on b.workspace_id = u.workspace_id"

@@ -31,7 +31,8 @@ class Lock(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What the store says of an object. What has a default it tells only to `head`, and only where it has it."""
+    """What the store says of an object. What has a default it tells only to `head`, all but the ETag, and only where it
+    has it."""
 
     name: str
     size_bytes: int
@@ -88,7 +89,7 @@ class Bucket:
             _hex(answer.get("ChecksumSHA256")),
             lock,
             answer.get("VersionId"),
-            answer.get("ETag", "").strip('"') or None,
+            _etag(answer),
         )
 
     def first(self, name: str) -> Stored:
@@ -135,7 +136,8 @@ class Bucket:
             found = self._list("list_objects_v2", prefix, MaxKeys=limits.S3_PAGE, **more)
             more = {"ContinuationToken": found.get("NextContinuationToken")}
             yield [
-                Stored(self._name(one["Key"]), one["Size"], one["LastModified"]) for one in found.get("Contents", [])
+                Stored(self._name(one["Key"]), one["Size"], one["LastModified"], etag=_etag(one))
+                for one in found.get("Contents", [])
             ]
 
     def abort_stale(self, prefix: str, before: datetime) -> int:
@@ -256,6 +258,10 @@ def _client(access: Access) -> Any:
 
 def _of(version: str | None) -> dict[str, str]:
     return {} if version is None else {"VersionId": version}
+
+
+def _etag(told: dict[str, Any]) -> str | None:
+    return told.get("ETag", "").strip('"') or None
 
 
 def _base64(sha256: str) -> str:

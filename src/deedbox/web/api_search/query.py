@@ -26,6 +26,9 @@ _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
 Text = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
 Moment = Annotated[datetime, Meta(tz=True)]
+QueryText = Annotated[
+    str, Meta(extra_json_schema={"minLength": 1, "maxLength": limits.QUERY_CHARS, "pattern": _NOT_BLANK})
+]
 
 
 class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,9 +49,7 @@ class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
-    query: Annotated[
-        str, Meta(extra_json_schema={"minLength": 1, "maxLength": limits.QUERY_CHARS, "pattern": _NOT_BLANK})
-    ]
+    query: QueryText
     """The question, in 1 to {QUERY_CHARS} characters."""
     top_k: Annotated[int, Meta(ge=1, le=limits.TOP_K_MAX)] | None = None
     """How many passages; {TOP_K_DEFAULT} by default."""
@@ -118,12 +119,12 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     begun = stopwatch()
     if here.deadline is not None:
         here.deadline.reschedule(asyncio.get_running_loop().time() + limits.QUERY_SECONDS)
-    question = _question(data, here.holder)
+    asked = question(data, here.holder)
     workspace = here.caller.workspace_id
     keyed = "idempotency-key" in request.headers
-    found = await queries.answer(here.deedbox.search, here.reader, question, counted=not keyed)
-    results = [_result(passage) for passage in found]
-    made = QueryAnswer(question.text, len(results), round((stopwatch() - begun) * 1000, 3), results)
+    found = await queries.answer(here.deedbox.search, here.reader, asked, counted=not keyed)
+    results = [result(passage) for passage in found]
+    made = QueryAnswer(asked.text, len(results), round((stopwatch() - begun) * 1000, 3), results)
     if not keyed:
         return Response(made)
 
@@ -135,7 +136,8 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     return answer
 
 
-def _question(data: NewQuery, caller: str) -> Question:
+def question(data: NewQuery, caller: str) -> Question:
+    """What is asked, by whom."""
     text = data.query.strip()
     if not 1 <= len(text) <= limits.QUERY_CHARS:
         raise BadRequest(f"query: it must have 1 to {limits.QUERY_CHARS} characters")
@@ -167,7 +169,8 @@ def _instant(name: str, moment: datetime | None) -> str | None:
     return None if known is None else instant(known)
 
 
-def _result(passage: Passage) -> ResultChunk:
+def result(passage: Passage) -> ResultChunk:
+    """A passage as the API shows it."""
     upload, chunk = passage.upload, passage.chunk
     place = ChunkPlace(
         doc_id=upload.id,

@@ -556,6 +556,7 @@ ANSWER_QUOTES = 3
 """In one sentence: who may quote everything may say everything."""
 ANSWER_QUOTE_CHARS = 300
 ANSWER_QUOTE_WORDS = 2
+ANSWER_QUOTE_PLACES = 8
 ANSWER_EXTRACTS = 5
 """Sentences of an answer that no model writes."""
 CHAT_RESPONSE_BYTES = 4 * MB

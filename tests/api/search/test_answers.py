@@ -18,6 +18,8 @@ from deedbox.search.embedders import Embedders
 from tests.api.answers import faults
 from tests.api.conftest import opened, served
 from tests.api.search.conftest import Search
+from tests.api.search.test_completed import entry
+from tests.api.signing.conftest import Office, signer
 from tests.conftest import HandClock
 from tests.search.answers import chat_server
 from tests.search.answers.chat_server import HEAD, Asked, ChatServer, Script, Write, line, piece, says
@@ -238,7 +240,12 @@ FAILURES: dict[str, tuple[Script, int, str]] = {
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("kind", FAILURES)
 async def test_an_endpoint_that_fails_gives_a_clear_error(
-    asked: Search, chat: ChatServer, kind: str, streamed: bool, monkeypatch: pytest.MonkeyPatch
+    asked: Search,
+    chat: ChatServer,
+    kind: str,
+    streamed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(limits, "ANSWER_SECONDS", 0.3)
     chat.script, status, message = FAILURES[kind]
@@ -246,7 +253,7 @@ async def test_an_endpoint_that_fails_gives_a_clear_error(
     assert faults("/answer", found, status) == []
     assert found.json()["error"].startswith(message)
     assert found.headers["x-service-error-code"] == "chat_failed"
-    assert KEY not in found.text
+    assert KEY not in found.text + "".join(capfd.readouterr())
 
 
 async def test_an_endpoint_that_is_not_there_gives_503(asked: Search) -> None:
@@ -366,6 +373,22 @@ async def test_documents_that_a_key_may_not_read_never_reach_the_model(asked: Se
     first, second = ([each["text"] for each in request.passages] for request in chat.asked)
     assert not any("secret" in text for text in first)
     assert second == ["The deposit of the other workspace is a secret."]
+
+
+async def test_signed_documents_reach_the_model_only_for_who_may_read_documents(
+    asked: Search, chat: ChatServer
+) -> None:
+    api = asked.api
+    document = await Office(api).sealed(title="Lease of the harbour", signers=[signer("ann")])
+    await entry(api, document)
+    chat.script = says('{"not_found": true}')
+    for scopes in (["search:query"], ["search:query", "documents:read"]):
+        key = await api.make_key(*scopes)
+        body = {"query": "The tenant pays the rent.", "top_k": limits.ANSWER_PASSAGES_MAX}
+        assert (await api.post("/answer", body, key=key)).status_code == 200
+    without, with_them = ({each["document"] for each in request.passages} for request in chat.asked)
+    assert "Lease of the harbour.pdf" not in without
+    assert "Lease of the harbour.pdf" in with_them
 
 
 async def test_a_key_needs_the_scope_of_queries_and_is_counted(asked: Search, chat: ChatServer) -> None:

@@ -56,6 +56,11 @@ def test_a_sentence_in_the_words_of_what_it_quotes_is_supported(text: str, quote
         ("The deposit is four months.", [(1, "The deposit is four months")], "Passage [1] does not have the words"),
         ("The deposit is four months.", [(1, "The deposit is three months")], "The number 4 is not in"),
         ("The deposit is 30 months of rent.", [(1, "The deposit is three months of rent")], "The number 30 is not in"),
+        (
+            "The tenant may terminate with 30 days' notice if 30 rises.",
+            [(1, "with 30 days' notice")],
+            "The number 30 is",
+        ),
         ("The rent is 1250 EUR.", [(1, "a rent of EUR 1,250.50")], "The number 1250 is not in"),
         ("The rent is EUR 1.", [(1, "a rent of EUR 1")], "Passage [1] does not have the words"),
         ("The rent is EUR 250.50.", [(1, "250.50 on the first day")], "Passage [1] does not have the words"),
@@ -68,15 +73,15 @@ def test_a_sentence_in_the_words_of_what_it_quotes_is_supported(text: str, quote
             [(1, "be liable for damage by water")],
             "The passage has a neg",
         ),
-        ("The tenant may not keep a cat.", [(1, "The tenant may keep a cat")], "It has a negation that"),
-        ("The tenant can't keep a cat.", [(1, "The tenant may keep a cat")], "It has a negation that"),
+        ("The tenant may not keep a cat.", [(1, "The tenant may keep a cat")], "It has a negation too"),
+        ("The tenant can't keep a cat.", [(1, "The tenant may keep a cat")], "It has a negation too"),
         ("The tenant must keep a cat.", [(1, "The tenant may keep a cat")], "“must” is not in"),
         (
             "The tenant may terminate with 30 days' notice.",
             [(1, "terminate with 30 days' notice")],
             "The passage has a cond",
         ),
-        ("Only the tenant may keep a cat.", [(1, "The tenant may keep a cat")], "It has a condition that"),
+        ("Only the tenant may keep a cat.", [(1, "The tenant may keep a cat")], "It has a condition too"),
         ("The deposit is a cat.", [(1, "The deposit is three months of rent")], "“cat” is not in"),
         ("The landlord may keep a cat.", [(1, "The tenant may keep a cat.")], "“landlord” is not in"),
         ("It is so.", [(1, "The tenant may keep a cat")], "It says nothing that"),
@@ -112,7 +117,7 @@ def test_a_number_of_another_row_of_a_table_is_marked() -> None:
     assert checked("Boris owes 70.", quote, [table]).supported
     assert (
         checked("Boris owes 500.", quote, [table]).reason
-        == "The number 500 is not in the sentences that it quotes from."
+        == "The number 500 is not in the sentences that it quotes from, or not as often."
     )
 
 

@@ -16,6 +16,10 @@ Take: TypeAlias = Callable[[str], bool]
 Messages: TypeAlias = Sequence[Mapping[str, str]]
 
 
+_CUT_OFF = ("length", "content_filter")
+"""Why a model may have ended before its end."""
+
+
 class _Delta(msgspec.Struct):
     content: str | None = None
 
@@ -136,7 +140,7 @@ class _Stream:
                 if not wanted or self.chars >= limits.ANSWER_CHARS:
                     raise _EnoughError
             if choice.finish_reason is not None:
-                self.complete = choice.finish_reason == "stop"
+                self.complete = choice.finish_reason not in _CUT_OFF
                 raise _EnoughError
 
 

@@ -23,7 +23,7 @@ At most {limits.ANSWER_QUOTES} quotes for a sentence, each of at most {limits.AN
 - If the passages do not answer the question, write only: {{"not_found": true}}"""
 
 _NO_FORM = "It quotes no passage."
-_HALF = "The model was cut off before it had quoted a passage."
+_HALF = "It cannot be read whole: the model was cut off, or did not keep to the form that it was asked for."
 _BETWEEN = " \t\r\n,[]"
 _FENCE = "```"
 _THINKS, _THOUGHT = "<think>", "</think>"

@@ -2,12 +2,14 @@
 
 A sentence is supported if each of its quotes stands in the passage that it names, if every word of it that carries
 meaning stands in the sentences that it quotes from (or in the name or heading of their document), if every number
-stands in those sentences, and if it has a negation, or a condition, just where they have one. The same words in another
+stands in those sentences, and if it has as many negations, and conditions, as they have. The same words in another
 order are beyond this check."""
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -20,6 +22,8 @@ _SAME = str.maketrans(dict.fromkeys("‘’‚‛`´′", "'") | dict.fromkeys("
 _TOKEN = re.compile(r"(?:(?<![\w.,)])-)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?|[%‰€$£¥§°]")
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
 _THOUSANDS = re.compile(r"(-?\d{1,3})((?:,\d{3})+)(\.\d+)?|(-?\d{1,3})((?:\.\d{3})+)(,\d+)?")
+_LETTER = re.compile(f"(?!{word_lists.UNSPACED})[^\\W_]")
+_BEFORE, _AFTER = re.compile(r"\w$|\d[.,]$"), re.compile(r"\w|[.,]\d")
 _EDGES = " .,;:…\"'"
 
 
@@ -111,25 +115,29 @@ def _unusable(quotes: Sequence[Quote], marks: Iterable[int], count: int) -> str 
 def _beyond(said: str, words: frozenset[str], evidence: Sequence[str], labels: set[str]) -> str | None:
     """What the sentence says beyond the evidence."""
     told = frozenset[str]().union(*map(_words, evidence))
-    numbers = {word for word in words if word[-1].isdigit()}
     if not words:
         return "It says nothing that could be looked for in the passage."
-    if lacking := sorted(numbers - told):
-        return f"The number {lacking[0]} is not in the sentences that it quotes from."
+    if lacking := sorted(_numbers(_plain(said)) - _numbers(" ".join(evidence))):
+        return f"The number {lacking[0]} is not in the sentences that it quotes from, or not as often."
     if lacking := sorted(words - told - labels):
         return f"“{_as_written(lacking[0], said)}” is not in the sentences that it quotes from."
     for kind, turning in (("negation", word_lists.NEGATIONS), ("condition", word_lists.CONDITIONS)):
-        here, there = _has(_plain(said), turning), any(_has(around, turning) for around in evidence)
+        here, there = _turns(_plain(said), turning), sum(_turns(around, turning) for around in evidence)
         if here != there:
-            who = "It has" if here else "The passage has"
-            return f"{who} a {kind} that {'the passage has not' if here else 'it leaves out'}."
+            return f"It has a {kind} too many." if here > there else f"The passage has a {kind} that it leaves out."
     return None
 
 
-def _has(plain: str, turning: frozenset[str]) -> bool:
-    return any(
-        word in turning or (turning is word_lists.NEGATIONS and word.endswith("n't")) for word in _TOKEN.findall(plain)
-    )
+def _turns(plain: str, turning: frozenset[str]) -> int:
+    """How often the text has such a word."""
+    words = _TOKEN.findall(plain.replace("non-", "non"))
+    return sum(word in turning or (turning is word_lists.NEGATIONS and word.endswith("n't")) for word in words)
+
+
+def _numbers(plain: str) -> Counter[str]:
+    """How often the text has each number."""
+    terms = (term for token in _TOKEN.findall(_ORDINAL.sub("", plain)) for term in _terms(token))
+    return Counter(term for term in terms if term[-1].isdigit())
 
 
 def _as_written(term: str, said: str) -> str:
@@ -150,11 +158,15 @@ def _plain(text: str) -> str:
 
 def _places(text: str, wanted: str) -> list[int]:
     """Where the words stand in the text: whole words, for "1" is not in "10"."""
-    if not wanted:
-        return []
-    edge = r"(?<!\w)(?<!\d[.,])" if wanted[0].isalnum() and not word_lists.UNSPACED.match(wanted[0]) else ""
-    far = r"(?!\w)(?![.,]\d)" if wanted[-1].isalnum() and not word_lists.UNSPACED.match(wanted[-1]) else ""
-    return [found.start() for found in re.finditer(f"{edge}{re.escape(wanted)}{far}", text)]
+    found, at = list[int](), text.find(wanted) if wanted else -1
+    while at >= 0 and len(found) < limits.ANSWER_QUOTE_PLACES:
+        end = at + len(wanted)
+        if not (_LETTER.match(wanted[0]) and _BEFORE.search(text[max(0, at - 2) : at])) and not (
+            _LETTER.match(wanted[-1]) and _AFTER.match(text[end : end + 2])
+        ):
+            found.append(at)
+        at = text.find(wanted, end)
+    return found
 
 
 def _words(plain: str) -> frozenset[str]:
@@ -162,7 +174,8 @@ def _words(plain: str) -> frozenset[str]:
     return frozenset(term for token in _TOKEN.findall(_ORDINAL.sub("", plain)) for term in _terms(token))
 
 
-def _terms(token: str) -> list[str]:
+@lru_cache(limits.HIGHLIGHT_WORDS)
+def _terms(token: str) -> Sequence[str]:
     from deedbox.search.index.analysis import terms
 
     if token[-1].isdigit():

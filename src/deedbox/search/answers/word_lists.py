@@ -1,8 +1,6 @@
 """Words that the check of sentences knows: those that say nothing, say the same, or turn a sentence round."""
 
-import re
-
-UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 """Letters of scripts that do not put spaces between words."""
 
 

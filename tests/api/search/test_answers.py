@@ -14,16 +14,14 @@ from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.search.answers.draft import NOT_FOUND, NOTHING_SUPPORTED
-from deedbox.search.embedders import Embedders
 from tests.api.answers import faults
-from tests.api.conftest import opened, served
-from tests.api.search.conftest import Search
+from tests.api.conftest import served
+from tests.api.search.conftest import Search, searching
 from tests.api.search.test_completed import entry
 from tests.api.signing.conftest import Office, signer
 from tests.conftest import HandClock
 from tests.search.answers import chat_server
 from tests.search.answers.chat_server import HEAD, Asked, ChatServer, Script, Write, line, piece, says
-from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -49,17 +47,9 @@ async def asked(database_url: str, tmp_path: Path, clock: HandClock, chat: ChatS
         "chat_key": Secret(KEY),
         "egress_allow": networks("127.0.0.0/8"),
     }
-    async with opened(database_url, tmp_path, clock, **settings) as made:
-        await made.settle()
-        embedder = HashingEmbedder()
-        made.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)
-        await made.deedbox.start()
-        try:
-            search = Search(made, embedder)
-            await search.indexed(LEASE, "lease.txt")
-            yield search
-        finally:
-            await made.deedbox.stop()
+    async with searching(database_url, tmp_path, clock, **settings) as search:
+        await search.indexed(LEASE, "lease.txt")
+        yield search
 
 
 async def answer(search: Search, query: str = "What is the deposit?", **body: Any) -> Any:

@@ -147,7 +147,7 @@ class Operation:
         first = next(iter(kinds.values()))
         if 206 in good or any("json" not in kind and kind not in ("text/plain", "text/event-stream") for kind in first):
             return Answer("download", "", "Download")
-        if "text/event-stream" in first:
+        if list(first) == ["text/event-stream"]:
             return Answer("events", "", "ServerEvent")
         return self._text_or_struct(kinds)
 

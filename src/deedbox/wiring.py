@@ -41,7 +41,9 @@ from deedbox.pdf.pictures import Pictures
 from deedbox.pdf.workshop import Workshop
 from deedbox.people_mail import PeopleMail
 from deedbox.search import embedders, recover
+from deedbox.search.answers.draft import Answers
 from deedbox.search.embedders import Embedders
+from deedbox.search.endpoint import Endpoint
 from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
 from deedbox.search.index.folders import IndexFolders
 from deedbox.search.ingest import Ingest
@@ -143,6 +145,7 @@ class Deedbox:
         certifier = Certifier(self.office, sealer)
         self.archive = self._archive(remote)
         self.search = self._search()
+        self.answers = self._answers()
         self.snapshots = MakeSnapshots(self.search, self.blobs, settings.data_dir / "snapshots")
         self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
         self.renewal = Renewal(self.search, self.ingest.texts)
@@ -250,6 +253,14 @@ class Deedbox:
             engine.builds.snapshots = TakeSnapshots(self.db, self.blobs, self.clock, engine.builds, folders)
         return engine
 
+    def _answers(self) -> Answers:
+        url, model = self.settings.chat_url, self.settings.chat_model
+        if url is None or model is None:
+            return Answers(self.search, None)
+        from deedbox.search.answers.chat import Chat  # loads the way out, which would slow every start
+
+        return Answers(self.search, Chat(lambda: self.egress, Endpoint(url, model, self.settings.chat_key)))
+
     @property
     def _keeps_snapshots(self) -> bool:
         """Whether a new machine finds everything but its index elsewhere: only then a snapshot of it is of use."""
@@ -318,6 +329,7 @@ class Deedbox:
     async def close(self) -> None:
         """Ends what a command or a server has opened; the database is closed after it."""
         await self.archive.close()
+        await self.answers.close()
         await self.search.close()
         await self.workshop.close()
         if self._token is not None:

@@ -166,8 +166,8 @@ async def test_only_who_asks_for_itself_or_for_health_needs_no_scope(api: Api) -
 
 
 @pytest.mark.one_database
-async def test_only_time_stamps_are_made_anew_for_the_same_idempotency_key(api: Api) -> None:
-    assert {route.path for route in keyed(api.guard) if route.door.repeats} == {"/tsa"}
+async def test_only_time_stamps_and_answers_are_made_anew_for_the_same_idempotency_key(api: Api) -> None:
+    assert {route.path for route in keyed(api.guard) if route.door.repeats} == {"/tsa", "/answer"}
 
 
 async def test_revoking_holds_for_the_very_next_request(api: Api) -> None:

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import server
-from tests.cli.search_commands import WAYS, command, data_folder, result
+from tests import nursery, server
+from tests.cli.search_commands import ENV, MODULE, WAYS, command, data_folder, result
+from tests.search.answers import chat_server
+from tests.search.embed.loopback import Request, Response, serving
 
 NO_MODEL = "deedbox: No embedding model is installed. Run: deedbox model install\n"
 
@@ -53,6 +55,42 @@ def test_a_folder_is_indexed_asked_and_indexed_again(data: Path, folder: Path) -
     assert result("keys", "list", data=data)["keys"] == [] or all(
         key["name"] != "deedbox ask" for key in result("keys", "list", data=data)["keys"]
     )
+
+
+def test_an_answer_is_shown_in_sentences_with_what_is_unsupported_marked(tmp_path: Path, folder: Path) -> None:
+    truth = "The deposit is three months of rent."
+
+    def answer(request: Request) -> Response:
+        passages = chat_server.Asked(request.path, dict(request.headers), request.body)
+        number = passages.holding("deposit")
+        lines = [chat_server.line(truth, (number, truth)), chat_server.line("The moon is a cheese.", (number, truth))]
+        return Response(200, b"".join(map(chat_server.piece, lines)) + chat_server.piece(None, "stop"))
+
+    data = tmp_path / "data"
+    assert result("index", str(folder), data=data)["indexed"] == 2
+    plain = result("ask", "how many months is the deposit", "--answer", data=data)
+    assert (plain["model"], plain["found"], plain["sentences"][0]["text"]) == (None, True, truth)
+    with serving(answer) as address:
+        chat = {"DEEDBOX_CHAT_URL": f"{address}/v1", "DEEDBOX_CHAT_MODEL": "small"}
+        env = {**ENV, **chat, "DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8"}
+        words = ("ask", "how many months is the deposit", "--answer", "--data", str(data))
+        alone = nursery.run(MODULE, *words, env=server.environment(data, **env))
+        running = server.start(data, module=MODULE, env=env)
+        try:
+            beside = command(*words[:-2], data=data)
+        finally:
+            running.stop()
+            assert running.process.stdout is not None
+            running.process.stdout.close()
+    assert (alone.returncode, alone.stderr, beside.stderr) == (0, "", "")
+    assert alone.stdout == beside.stdout
+    first, second, reason, *_ = alone.stdout.splitlines()
+    assert first in (f"{truth} [1]", f"{truth} [2]", f"{truth} [3]")
+    assert (second, reason) == (
+        "The moon is a cheese. [unsupported]",
+        "   “cheese” is not in the sentences that it quotes from.",
+    )
+    assert command("ask", "rent", "--answer", "--top-k", "31", data=data).returncode == 2
 
 
 def test_without_a_model_each_command_says_what_to_run(tmp_path: Path, folder: Path) -> None:

@@ -19,6 +19,8 @@ from deedbox.kernel.settings import Settings
 from deedbox.pdf import fonts
 from tests import server
 from tests.otlp import collecting
+from tests.search.answers import chat_server
+from tests.search.embed.loopback import Request, Response, serving
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +82,26 @@ def test_the_collector_of_traces_is_asked(running: server.Server) -> None:
         wrong = found(data, "traces", DEEDBOX_TRACES_URL=collected.url)
     assert (wrong["verdict"], wrong["text"]) == ("bad", "The collector answered with status 404")
     assert found(data, "traces", DEEDBOX_TRACES_URL=collected.url)["verdict"] == "bad"
+
+
+def test_the_chat_endpoint_is_asked(running: server.Server) -> None:
+    data, here = running.log.with_suffix(""), {"DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8", "DEEDBOX_CHAT_MODEL": "small"}
+    status = 200
+
+    def answer(request: Request) -> Response:
+        assert json.loads(request.body)["model"] == "small"
+        return Response(status, chat_server.piece("yes", "stop"))
+
+    assert found(data, "chat") == {}
+    with serving(answer) as address:
+        good = found(data, "chat", DEEDBOX_CHAT_URL=f"{address}/v1", **here)
+        assert (good["verdict"], good["text"]) == ("good", f"small at {address}/v1 answers")
+        refused = found(data, "chat", DEEDBOX_CHAT_URL=f"{address}/v1", DEEDBOX_CHAT_MODEL="small")
+        assert (refused["verdict"], "not public" in refused["text"]) == ("bad", True)
+        status = 401
+        wrong = found(data, "chat", DEEDBOX_CHAT_URL=f"{address}/v1", DEEDBOX_CHAT_KEY="sesame", **here)
+    assert (wrong["verdict"], "refuses the key" in wrong["text"], "sesame" in str(wrong)) == ("bad", True, False)
+    assert found(data, "chat", DEEDBOX_CHAT_URL=f"{address}/v1", **here)["verdict"] == "bad"
 
 
 def test_fonts_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

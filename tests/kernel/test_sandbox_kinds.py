@@ -26,7 +26,8 @@ from deedbox.pdf import office, workshop
 from deedbox.pdf.office_child import Order
 from deedbox.search.embed import local
 from deedbox.search.embed.models import current
-from deedbox.search.embed.remote import Endpoint, RemoteEmbedder
+from deedbox.search.embed.remote import RemoteEmbedder
+from deedbox.search.endpoint import Endpoint
 from deedbox.search.extract import Extractor
 from tests.kernel import probe
 from tests.models import MODELS

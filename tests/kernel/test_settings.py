@@ -140,6 +140,7 @@ def test_a_bad_type_in_the_file_is_refused_by_the_name_of_its_setting(value: Any
         ("DEEDBOX_DATABASE_URL", PASSWORD),
         ("DEEDBOX_BASE_URL", f"https://me:{PASSWORD}@sign.example.com"),
         ("DEEDBOX_EGRESS_ALLOW", f"http://me:{PASSWORD}@proxy"),
+        ("DEEDBOX_CHAT_URL", f"https://me:{PASSWORD}@models.example.com/v1"),
         ("DEEDBOX_EMBEDDING_URL", f"https://me:{PASSWORD}@models.example.com/v1"),
         ("DEEDBOX_MODEL_HUB", f"https://me:{PASSWORD}@models.example.com"),
     ],

@@ -1,9 +1,10 @@
-"""`deedbox ask`: the passages that answer a question, in the terminal; also beside a running server."""
+"""`deedbox ask`: the passages that answer a question, or an answer of theirs; also beside a running server."""
 
 import ipaddress
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import click
@@ -18,9 +19,12 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.settings import Settings
 from deedbox.search import query
+from deedbox.search.answers.draft import UNSUPPORTED
+from deedbox.search.answers.support import Sentence
 from deedbox.search.query import Mode, Passage
 from deedbox.search.reader import Reader
 
+T = TypeVar("T", bound=msgspec.Struct)
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
 
@@ -40,8 +44,19 @@ class Result(msgspec.Struct, frozen=True):
     metadata: Place
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _Found(msgspec.Struct, frozen=True):
     results: list[Result]
+
+
+class Written(msgspec.Struct, frozen=True):
+    """An answer in sentences, as the server gives it too."""
+
+    answer: str
+    found: bool
+    complete: bool
+    model: str | None
+    sentences: list[Sentence]
+    passages: list[Result]
 
 
 class _Refusal(msgspec.Struct, frozen=True):
@@ -53,18 +68,50 @@ class _Refusal(msgspec.Struct, frozen=True):
 @json_option
 @click.option("--top-k", type=click.IntRange(1, limits.TOP_K_MAX), default=limits.TOP_K_DEFAULT, show_default=True)
 @click.option("--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), default="hybrid", show_default=True)
+@click.option(
+    "--answer",
+    "in_sentences",
+    is_flag=True,
+    help="Have the model of DEEDBOX_CHAT_URL write an answer from the passages, with citations that are checked."
+    " Without a model, the best sentences of the passages are the answer.",
+)
 @click.argument("question")
-def command(data_dir: Path | None, as_json: bool, top_k: int, mode: Mode, question: str) -> None:
+def command(data_dir: Path | None, as_json: bool, top_k: int, mode: Mode, in_sentences: bool, question: str) -> None:
     """Show the passages that answer QUESTION best, with their file and page."""
     text = question.strip()
     if not 1 <= len(text) <= limits.QUERY_CHARS:
         raise click.BadParameter(f"it must have 1 to {limits.QUERY_CHARS} characters", param_hint="QUESTION")
+    if in_sentences and top_k > limits.ANSWER_PASSAGES_MAX:
+        raise click.BadParameter(f"with --answer at most {limits.ANSWER_PASSAGES_MAX}", param_hint="--top-k")
     settings = load(data_dir=data_dir)
     asked = query.Question(text, top_k=top_k, mode=mode, patient=True)
-    found = run(settings, lambda deedbox: _ask(deedbox, settings, asked))
+    way: _Way[Any] = _IN_SENTENCES if in_sentences else _PASSAGES
+    found = run(settings, lambda deedbox: _ask(deedbox, settings, asked, way))
     if as_json:
-        print_json({"query": text, "results": found})
-        return
+        print_json({"query": text, **way.shown(found)})
+    elif in_sentences:
+        _show_answer(found)
+    else:
+        _show_passages(found.results)
+
+
+def _show_answer(written: Written) -> None:
+    if not written.found:
+        click.echo(click.style(written.answer, bold=True))
+    for sentence in written.sentences:
+        marks = "".join(f"[{number}]" for number in sentence.citations)
+        click.echo(f"{sentence.text} {marks}".rstrip() if sentence.supported else _doubted(sentence))
+    if not written.complete:
+        click.echo(click.style("The model was cut off here.", fg="yellow"))
+    click.echo()
+    _show_passages(written.passages)
+
+
+def _doubted(sentence: Sentence) -> str:
+    return f"{sentence.text} {click.style(UNSUPPORTED, fg='red')}\n   {sentence.reason}"
+
+
+def _show_passages(found: list[Result]) -> None:
     for rank, passage in enumerate(found, 1):
         _show(rank, passage)
     if not found:
@@ -90,13 +137,12 @@ def _marked(text: str, highlights: list[tuple[int, int]]) -> str:
     return "".join([*parts, text[end:]])
 
 
-async def _ask(deedbox: Any, settings: Settings, asked: query.Question) -> list[Result]:
+async def _ask(deedbox: Any, settings: Settings, asked: query.Question, way: "_Way[T]") -> T:
     now = deedbox.clock.now()
     workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
     async with running_server.is_absent(settings) as alone:
         if alone:
-            passages = await query.answer(deedbox.search, Reader(workspace, documents=True), asked)
-            return [_result(passage) for passage in passages]
+            return await way.here(deedbox, Reader(workspace, documents=True), asked)
     # The server has the index open, and only one process can: so it is asked, with a key of a minute.
     new = keys.NewKey(
         name="deedbox ask", scopes=["search:query", "documents:read"], expires_at=now + timedelta(minutes=1)
@@ -104,7 +150,7 @@ async def _ask(deedbox: Any, settings: Settings, asked: query.Question) -> list[
     caller = workspaces.operator(workspace)
     made = await deedbox.db.write(lambda tx: keys.create(tx, caller, new, now=now))
     try:
-        return await _ask_server(settings, made.plain.reveal(), asked)
+        return await _ask_server(settings, made.plain.reveal(), asked, way)
     finally:
         await deedbox.db.write(lambda tx: _forget(tx, caller, made.record.id, now))
 
@@ -114,7 +160,7 @@ def _forget(tx: Tx, caller: Caller, key_id: str, now: datetime) -> None:
     store.forget_key(tx, key_id)
 
 
-async def _ask_server(settings: Settings, key: str, asked: query.Question) -> list[Result]:
+async def _ask_server(settings: Settings, key: str, asked: query.Question, way: "_Way[T]") -> T:
     from deedbox.kernel.egress import Egress, Request
 
     if not settings.address_file.exists():
@@ -126,10 +172,10 @@ async def _ask_server(settings: Settings, key: str, asked: query.Question) -> li
         answer = await egress.send(
             Request(
                 "POST",
-                f"{address}/query",
+                f"{address}{way.path}",
                 headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
                 body=msgspec.json.encode({"query": asked.text, "top_k": asked.top_k, "mode": asked.mode}),
-                seconds=limits.QUERY_SECONDS,
+                seconds=way.seconds,
                 limit=limits.SANDBOX_MESSAGE_BYTES,
             )
         )
@@ -140,10 +186,36 @@ async def _ask_server(settings: Settings, key: str, asked: query.Question) -> li
             raise DeedboxError(msgspec.json.decode(answer.body, type=_Refusal).error)
         except msgspec.DecodeError as error:
             raise DeedboxError(f"{host} answered with {answer.status}, and not as Deedbox does.") from error
-    return msgspec.json.decode(answer.body, type=_Answer).results
+    return msgspec.json.decode(answer.body, type=way.kind)
+
+
+async def _passages(deedbox: Any, reader: Reader, asked: query.Question) -> _Found:
+    return _Found([_result(passage) for passage in await query.answer(deedbox.search, reader, asked)])
+
+
+async def _sentences(deedbox: Any, reader: Reader, asked: query.Question) -> Written:
+    written = await (await deedbox.answers.draft(reader, asked)).finished()
+    passages = [_result(passage) for passage in written.passages]
+    return Written(written.text, written.found, written.complete, written.model, written.sentences, passages)
 
 
 def _result(passage: Passage) -> Result:
     upload, chunk = passage.upload, passage.chunk
     place = Place(upload.id, upload.filename, chunk.number, chunk.page, chunk.heading, passage.highlights)
     return Result(passage.id, chunk.text, passage.score, place)
+
+
+class _Way(msgspec.Struct, Generic[T], frozen=True):
+    """A way to ask: in this process, or the server that has the index open."""
+
+    here: Callable[[Any, Reader, query.Question], Awaitable[T]]
+    kind: type[T]
+    path: str
+    seconds: float
+
+    def shown(self, found: T) -> dict[str, Any]:
+        return {name: getattr(found, name) for name in self.kind.__struct_fields__}
+
+
+_PASSAGES = _Way(_passages, _Found, "/query", limits.QUERY_SECONDS)
+_IN_SENTENCES = _Way(_sentences, Written, "/answer", limits.QUERY_SECONDS + limits.ANSWER_SECONDS)

@@ -52,7 +52,13 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "bad", error.reason, error.next_step)
         return
     yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
-    around = (surroundings.proxy, surroundings.postgres, surroundings.timestamps, surroundings.traces)
+    around = (
+        surroundings.proxy,
+        surroundings.postgres,
+        surroundings.timestamps,
+        surroundings.chat,
+        surroundings.traces,
+    )
     checks: tuple[Check, ...] = (_disk, _files, _master_key, _archive, _model, _mail, _database, *around)
     try:
         need_installation(loaded)

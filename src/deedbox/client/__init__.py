@@ -52,6 +52,7 @@ from deedbox.client.records.keys import Key, KeyPage, MadeKey, Me, RateLimit, Wo
 from deedbox.client.records.mails import Mail, MailPage
 from deedbox.client.records.packets import Packet, PacketDocument, PacketPage
 from deedbox.client.records.search import (
+    Answer,
     Chunk,
     ChunkPage,
     ChunkPlace,
@@ -61,11 +62,13 @@ from deedbox.client.records.search import (
     Indexed,
     Info,
     QueryAnswer,
+    Quote,
     ResultChunk,
     Run,
     RunPage,
     RunProgress,
     RunResult,
+    Sentence,
     Stats,
     Upload,
     Uploaded,
@@ -116,7 +119,7 @@ from deedbox.client.requests.embeddings import NewEmbedding, NewEmbeddings
 from deedbox.client.requests.hooks import HookChange, HookRecovery, HookRotation, HookTest, NewHook
 from deedbox.client.requests.keys import KeyChange, NewKey
 from deedbox.client.requests.packets import NewPacket, NewPacketDocument, PacketChange
-from deedbox.client.requests.search import FilingChange, IndexOrder, NewQuery, QueryFilter
+from deedbox.client.requests.search import FilingChange, IndexOrder, NewAnswer, NewQuery, QueryFilter
 from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Drawn, Typed, UploadedMark, Values
 from deedbox.client.requests.templates import NewTemplate, TemplateChange
 from deedbox.client.requests.workspace import MemberChange, NewInvitation, WorkspaceChange
@@ -126,6 +129,7 @@ __all__ = [
     "AccentShown",
     "Act",
     "Acted",
+    "Answer",
     "ApiError",
     "Archive",
     "ArchiveReceipt",
@@ -208,6 +212,7 @@ __all__ = [
     "MemberChange",
     "MemberPage",
     "Message",
+    "NewAnswer",
     "NewBulkSend",
     "NewDocument",
     "NewEmbedding",
@@ -234,6 +239,7 @@ __all__ = [
     "QuantizedEmbedding",
     "QueryAnswer",
     "QueryFilter",
+    "Quote",
     "RateLimit",
     "Reason",
     "Recovery",
@@ -247,6 +253,7 @@ __all__ = [
     "RunProgress",
     "RunResult",
     "Seal",
+    "Sentence",
     "ServerEvent",
     "Session",
     "SessionAttachment",

@@ -33,6 +33,7 @@ class Code(StrEnum):
     SANDBOX_FAILED = "sandbox_failed"
     MODEL_MISSING = "model_missing"
     INDEX_WARMING = "index_warming"
+    CHAT_FAILED = "chat_failed"
 
 
 AWAY = frozenset({Code.STORAGE_FULL, Code.STORAGE_UNAVAILABLE, Code.DATABASE_UNAVAILABLE})
@@ -65,6 +66,8 @@ MEANING: dict[Code, str] = {
     Code.SANDBOX_FAILED: "The file could not be processed within its limits of time and memory.",
     Code.MODEL_MISSING: "No embedding model is installed; the message says what to run.",
     Code.INDEX_WARMING: "The search index of the workspace is being built; try again after `Retry-After` seconds.",
+    Code.CHAT_FAILED: "The chat endpoint that writes answers cannot be used, or gave no answer; the message says why. "
+    "With 503 a later try may succeed.",
 }
 
 
@@ -162,6 +165,12 @@ class LostFile(DeedboxError):
             " Ask whoever runs the server to restore it from a backup."
         )
         self.add_note(f"lost: {where}")  # for the log: a caller has no use for it
+
+
+class BadGateway(DeedboxError):
+    """Another server, which this one needs for the answer, gave none that can be used."""
+
+    status = 502
 
 
 class Unavailable(DeedboxError):

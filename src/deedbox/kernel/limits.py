@@ -562,6 +562,31 @@ QUERY_SPARE_HITS = 20
 QUERY_WISHES = 16
 SIFTED_CANDIDATES = 400
 QUERY_TRIES = 4
+ANSWER_PASSAGES = 8
+ANSWER_PASSAGES_MAX = 30
+ANSWER_PROMPT_CHARS = 40_000
+"""Of all passages together: as much as the model is shown."""
+ANSWER_SECONDS = 180
+"""So long the model may write: one on a slow machine reads a while before its first word."""
+ANSWER_HEAD_SECONDS = 10
+"""So long a stream waits for the first sentence, or for a failure, before it begins."""
+ANSWER_HEARTBEAT_SECONDS = 15
+ANSWER_TOKENS = 1024
+ANSWER_CHARS = 16_384
+ANSWER_SENTENCES = 40
+ANSWER_SENTENCE_CHARS = 1000
+ANSWER_QUOTES = 3
+"""In one sentence: who may quote everything may say everything."""
+ANSWER_QUOTE_CHARS = 300
+ANSWER_QUOTE_WORDS = 2
+ANSWER_QUOTE_PLACES = 8
+ANSWER_EXTRACTS = 5
+"""Sentences of an answer that no model writes."""
+CHAT_RESPONSE_BYTES = 4 * MB
+CHAT_AT_ONCE = 8
+"""Answers that are being written at a time; the others wait for their turn."""
+DOCTOR_CHAT_SECONDS = 30
+DOCTOR_CHAT_TOKENS = 16
 OPEN_INDEXES = 256
 INDEX_BUILDS = 2
 """Large builds of indexes at a time, each in a thread of its own."""

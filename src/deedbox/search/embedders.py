@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.kernel.settings import Settings
 from deedbox.search.embed import Embedder, vectors_of
+from deedbox.search.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
@@ -81,7 +82,7 @@ def open_chosen(settings: Settings, egress: "Callable[[], Egress]") -> Embedder 
 
     size, overlap = settings.chunk_size, settings.chunk_overlap
     if settings.embedding_url is not None and settings.embedding_model is not None:
-        from deedbox.search.embed.remote import Endpoint, RemoteEmbedder
+        from deedbox.search.embed.remote import RemoteEmbedder
 
         endpoint = Endpoint(settings.embedding_url, settings.embedding_model, settings.embedding_key)
         return RemoteEmbedder(egress(), endpoint, settings.models, size=size, overlap=overlap)

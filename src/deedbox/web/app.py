@@ -7,7 +7,7 @@ from typing import Any, NoReturn, cast
 from litestar import Litestar
 
 from deedbox.kernel import limits
-from deedbox.web.api_search import content, embeddings, health, index_runs, info, query
+from deedbox.web.api_search import answers, content, embeddings, health, index_runs, info, query
 from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import (
     archive,
@@ -83,6 +83,7 @@ ROUTES = [
     *info.ROUTES,
     *index_runs.ROUTES,
     *query.ROUTES,
+    *answers.ROUTES,
     *embeddings.ROUTES,
     *static.ROUTES,
     *brand.ROUTES,

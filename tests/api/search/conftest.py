@@ -1,6 +1,7 @@
 """What the tests of the search routes share: an application with a model and its jobs at work."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,9 @@ class Search:
         return (await self.api.get(f"/documents/{doc_id}")).json()
 
 
-@pytest.fixture
-async def search(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Search]:
-    async with opened(database_url, tmp_path, clock) as made:
+@asynccontextmanager
+async def searching(database_url: str, tmp_path: Path, clock: HandClock, **settings: Any) -> AsyncIterator[Search]:
+    async with opened(database_url, tmp_path, clock, **settings) as made:
         await made.settle()
         embedder = HashingEmbedder()
         made.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)
@@ -58,3 +59,9 @@ async def search(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIt
             yield Search(made, embedder)
         finally:
             await made.deedbox.stop()
+
+
+@pytest.fixture
+async def search(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Search]:
+    async with searching(database_url, tmp_path, clock) as made:
+        yield made

@@ -16,6 +16,7 @@ from tests.search.embed import tiny
 
 pytestmark = pytest.mark.anyio
 ENDPOINT = {"DEEDBOX_EMBEDDING_URL": "https://models.example.com/v1", "DEEDBOX_EMBEDDING_MODEL": "big"}
+CHAT = {"DEEDBOX_CHAT_URL": "https://models.example.com/v1", "DEEDBOX_CHAT_MODEL": "talks"}
 
 
 async def test_without_a_model_there_is_none(tmp_path: Path) -> None:
@@ -66,17 +67,17 @@ async def test_a_former_model_is_found_by_what_it_made(tmp_path: Path) -> None:
     await egress.close()
 
 
-@pytest.mark.parametrize("name", ENDPOINT)
+@pytest.mark.parametrize("name", [*ENDPOINT, *CHAT])
 def test_endpoint_and_model_belong_together(name: str) -> None:
     with pytest.raises(SetupError, match="belong together"):
-        load({name: ENDPOINT[name]})
+        load({name: {**ENDPOINT, **CHAT}[name]})
 
 
 @pytest.mark.parametrize(
     "url", ["models.example.com", "ftp://a.example/v1", "https://u:p@a.example", "https://", "https://a b"]
 )
-@pytest.mark.parametrize("name", ["DEEDBOX_EMBEDDING_URL", "DEEDBOX_MODEL_HUB"])
+@pytest.mark.parametrize("name", ["DEEDBOX_EMBEDDING_URL", "DEEDBOX_CHAT_URL", "DEEDBOX_MODEL_HUB"])
 def test_what_is_no_address_is_refused(name: str, url: str) -> None:
     with pytest.raises(SetupError, match=f"{name}.*not an address") as refused:
-        load({**ENDPOINT, name: url})
+        load({**ENDPOINT, **CHAT, name: url})
     assert ":p@" not in str(refused.value)

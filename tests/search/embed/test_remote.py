@@ -17,7 +17,8 @@ from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import TimedOut, Unavailable
-from deedbox.search.embed.remote import Endpoint, RemoteEmbedder
+from deedbox.search.embed.remote import RemoteEmbedder
+from deedbox.search.endpoint import Endpoint
 from deedbox.search.upload import Extraction
 from tests.search.embed.loopback import Request, Response, serving
 

@@ -9,6 +9,7 @@ from deedbox.client.connection import AsyncConnection, Connection
 from deedbox.client.download import AsyncDownload, Download
 from deedbox.client.events import ServerEvent
 from deedbox.client.records.search import (
+    Answer,
     Chunk,
     ChunkPage,
     DocumentList,
@@ -22,7 +23,7 @@ from deedbox.client.records.search import (
     Upload,
     Uploaded,
 )
-from deedbox.client.requests.search import FilingChange, IndexOrder, NewQuery
+from deedbox.client.requests.search import FilingChange, IndexOrder, NewAnswer, NewQuery
 
 
 class ListUploadsQuery(TypedDict, total=False):
@@ -168,6 +169,13 @@ class SearchCalls:
             Call("POST", "/query", query=query, headers=once(idempotency_key), body=body), QueryAnswer
         )
 
+    def answer(self, body: NewAnswer) -> Answer:
+        """An answer from the indexed documents, with citations that are checked.
+
+        With `stream` as server-sent events: `passages`, then `sentence` for each, at last `end` with the whole
+        answer, or `error`."""
+        return self._connection.answer(Call("POST", "/answer", body=body), Answer)
+
 
 class AsyncSearchCalls:
     """Documents to be searched: uploaded, indexed and queried."""
@@ -285,3 +293,10 @@ class AsyncSearchCalls:
         return await self._connection.answer(
             Call("POST", "/query", query=query, headers=once(idempotency_key), body=body), QueryAnswer
         )
+
+    async def answer(self, body: NewAnswer) -> Answer:
+        """An answer from the indexed documents, with citations that are checked.
+
+        With `stream` as server-sent events: `passages`, then `sentence` for each, at last `end` with the whole
+        answer, or `error`."""
+        return await self._connection.answer(Call("POST", "/answer", body=body), Answer)

@@ -257,3 +257,42 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     it."""
     receipt_timestamp: str | None = None
     """A time-stamp token (RFC 3161) about the receipt, in base64."""
+
+
+class Quote(Struct, frozen=True, kw_only=True):
+    passage: int
+    """The passage that it is said to stand in, by its number from 1."""
+    text: str
+    """The words, as the model gave them."""
+
+
+class Sentence(Struct, frozen=True, kw_only=True):
+    text: str
+    """The sentence."""
+    citations: list[int]
+    """The passages in which its quotes stand, by their numbers from 1."""
+    supported: bool
+    """Whether all of it stands in the sentences that it quotes from; false marks what may be invented."""
+    reason: str | None
+    """Why it is not supported; null if it is."""
+    quotes: list[Quote]
+    """What it quotes."""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    query: str
+    """The question, without spaces around it."""
+    answer: str
+    """The sentences with their citations; `[unsupported]` stands after each that may be invented."""
+    found: bool
+    """Whether a sentence is supported; if not, `answer` says that it is not in these documents."""
+    complete: bool
+    """False if the model was cut off."""
+    model: str | None
+    """The model that wrote it; null if the sentences are taken from the passages."""
+    sentences: list[Sentence]
+    """The answer, sentence by sentence."""
+    passages: list[ResultChunk]
+    """What it was written from, best first: `[1]` is the first."""
+    elapsed_ms: float
+    """How long it took, in milliseconds."""

@@ -55,3 +55,19 @@ class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Only documents that are so."""
     receipt: bool = False
     """Whether the answer is to come with a receipt; in the address, `receipt=true` says the same."""
+
+
+class NewAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    query: str
+    """The question, in 1 to 8,192 characters."""
+    top_k: int | None = None
+    """How many passages the answer may be written from; 8 by default."""
+    mode: Literal["hybrid", "keyword", "semantic"] = "hybrid"
+    """What decides which passages: meaning and words, or one of them."""
+    doc_ids: list[str] | None = None
+    """Only these documents, each of which must exist."""
+    filter: QueryFilter | None = None
+    """Only documents that are so."""
+    stream: bool = False
+    """Whether the answer comes as server-sent events, sentence by sentence; so too with `Accept:
+    text/event-stream`."""

@@ -57,7 +57,17 @@ def _check_models(settings: Settings) -> None:
             "The settings DEEDBOX_EMBEDDING_URL and DEEDBOX_EMBEDDING_MODEL belong together.",
             "Give both, or neither to use an installed model.",
         )
-    urls = {"EMBEDDING_URL": settings.embedding_url, "MODEL_HUB": settings.model_hub, "TSA_URL": settings.tsa_url}
+    if (settings.chat_url is None) != (settings.chat_model is None):
+        raise SetupError(
+            "The settings DEEDBOX_CHAT_URL and DEEDBOX_CHAT_MODEL belong together.",
+            "Give both, or neither to have answers without a model.",
+        )
+    urls = {
+        "EMBEDDING_URL": settings.embedding_url,
+        "CHAT_URL": settings.chat_url,
+        "MODEL_HUB": settings.model_hub,
+        "TSA_URL": settings.tsa_url,
+    }
     for name, url in urls.items():
         if url is not None and not _is_address(url):
             raise SetupError(

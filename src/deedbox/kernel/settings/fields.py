@@ -22,6 +22,7 @@ SECRETS = (
     "database_url",
     "service_ecosystem_key",
     "embedding_key",
+    "chat_key",
     "smtp_url",
     "pkcs11_pin",
     "s3_access_key",
@@ -183,6 +184,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     embedding_key: Annotated[Secret | None, Meta(description="The key for `embedding_url`.")] = None
     embedding_model: Annotated[str | None, Meta(description="The model to ask `embedding_url` for.")] = None
+    chat_url: Annotated[
+        str | None,
+        Meta(
+            description="An OpenAI-compatible endpoint, up to and including its `/v1`, whose model writes answers from"
+            " passages (Ollama and llama.cpp have one). Needs `chat_model`; an address that is not public needs"
+            " `egress_allow`. Without it, answers are sentences of the passages."
+        ),
+    ] = None
+    chat_key: Annotated[Secret | None, Meta(description="The key for `chat_url`.")] = None
+    chat_model: Annotated[str | None, Meta(description="The model to ask `chat_url` for.")] = None
     tsa_url: Annotated[
         str | None,
         Meta(

@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "search": (
         "models_dir", "model_hub", "embedding_url", "embedding_key", "embedding_model", "chunk_size", "chunk_overlap",
+        "chat_url", "chat_key", "chat_model",
     ),
     "load": ("anonymous_per_minute", "connections_per_address", "sandbox_processes", "job_concurrency", "converters"),
 }  # fmt: skip

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request, TookTooLong
 from deedbox.kernel.errors import DeedboxError, TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.embed import recipe_name
+from deedbox.search.endpoint import Endpoint
 from deedbox.search.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
@@ -34,23 +34,15 @@ class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
 
 
-class Endpoint(msgspec.Struct, frozen=True):
-    """An OpenAI-compatible endpoint, and the model that is asked there."""
-
-    url: str
-    model: str
-    key: Secret | None
-
-
 class RemoteEmbedder:
     """Vectors from another machine. `dimensions` is 0 until it has answered once; after that, also after a restart, all
     must have as many. The number is noted in the folder of the models."""
 
     def __init__(self, egress: Egress, endpoint: Endpoint, folder: Path, *, size: int, overlap: int) -> None:
         self._egress = egress
-        self._url = f"{endpoint.url.rstrip('/')}/embeddings"
+        self._url = endpoint.at("embeddings")
+        self._endpoint = endpoint
         self._model = endpoint.model
-        self._key = endpoint.key
         self._size = size
         self._overlap = overlap
         self._place = hashlib.sha256(f"{self._url} {self._model}".encode()).hexdigest()
@@ -123,9 +115,6 @@ class RemoteEmbedder:
         return made
 
     async def _asked(self, texts: Sequence[str]) -> Answer:
-        headers = {"content-type": "application/json"}
-        if self._key is not None:
-            headers["authorization"] = f"Bearer {self._key.reveal()}"
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         body = msgspec.json.encode({"model": self._model, "input": clean, "encoding_format": "float"})
         try:
@@ -133,7 +122,7 @@ class RemoteEmbedder:
                 Request(
                     "POST",
                     self._url,
-                    headers=headers,
+                    headers=self._endpoint.headers,
                     body=body,
                     seconds=limits.EMBED_SECONDS,
                     limit=limits.REMOTE_RESPONSE_BYTES,

@@ -29,6 +29,9 @@ _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
 Text = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
 Moment = Annotated[datetime, Meta(tz=True)]
+QueryText = Annotated[
+    str, Meta(extra_json_schema={"minLength": 1, "maxLength": limits.QUERY_CHARS, "pattern": _NOT_BLANK})
+]
 
 
 class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
@@ -49,9 +52,7 @@ class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
-    query: Annotated[
-        str, Meta(extra_json_schema={"minLength": 1, "maxLength": limits.QUERY_CHARS, "pattern": _NOT_BLANK})
-    ]
+    query: QueryText
     """The question, in 1 to {QUERY_CHARS} characters. A "phrase" in quotes must stand in the passage, a -word or
     -"phrase" must not, and filename:part must be part of the document's name; other signs are plain text."""
     top_k: Annotated[int, Meta(ge=1, le=limits.TOP_K_MAX)] | None = None
@@ -134,13 +135,13 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     begun = stopwatch()
     if here.deadline is not None:
         here.deadline.reschedule(asyncio.get_running_loop().time() + limits.QUERY_SECONDS)
-    question = _question(data, here.holder)
+    asked = question(data, here.holder)
     workspace = here.caller.workspace_id
     keyed = "idempotency-key" in request.headers
-    found = await queries.answered(here.deedbox.search, here.reader, question, counted=not keyed)
-    made = answer_of(question, found, round((stopwatch() - begun) * 1000, 3))
+    found = await queries.answered(here.deedbox.search, here.reader, asked, counted=not keyed)
+    made = answer_of(asked, found, round((stopwatch() - begun) * 1000, 3))
     if data.receipt or here.query.receipt:
-        made = await _with_receipt(here, Asked(here.reader, question, found), made)
+        made = await _with_receipt(here, Asked(here.reader, asked, found), made)
     if not keyed:
         return Response(made)
 
@@ -152,10 +153,10 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     return answer
 
 
-def answer_of(question: Question, found: Answered, elapsed_ms: float) -> QueryAnswer:
+def answer_of(asked: Question, found: Answered, elapsed_ms: float) -> QueryAnswer:
     """What is answered; the same for the same question and findings, but for the time."""
-    results = [_result(passage) for passage in found.passages]
-    return QueryAnswer(question.text, len(results), elapsed_ms, results)
+    results = [result(passage) for passage in found.passages]
+    return QueryAnswer(asked.text, len(results), elapsed_ms, results)
 
 
 async def _with_receipt(here: Context, asked: Asked, made: QueryAnswer) -> QueryAnswer:
@@ -164,7 +165,8 @@ async def _with_receipt(here: Context, asked: Asked, made: QueryAnswer) -> Query
     return msgspec.structs.replace(made, receipt=proof.receipt, receipt_timestamp=proof.timestamp)
 
 
-def _question(data: NewQuery, caller: str) -> Question:
+def question(data: NewQuery, caller: str) -> Question:
+    """What is asked, by whom."""
     text = data.query.strip()
     if not 1 <= len(text) <= limits.QUERY_CHARS:
         raise BadRequest(f"query: it must have 1 to {limits.QUERY_CHARS} characters")
@@ -196,7 +198,8 @@ def _instant(name: str, moment: datetime | None) -> str | None:
     return None if known is None else instant(known)
 
 
-def _result(passage: Passage) -> ResultChunk:
+def result(passage: Passage) -> ResultChunk:
+    """A passage as the API shows it."""
     upload, chunk = passage.upload, passage.chunk
     place = ChunkPlace(
         doc_id=upload.id,

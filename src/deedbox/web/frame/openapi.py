@@ -40,6 +40,7 @@ _ERRORS = {
     416: "No byte of the file lies in the Range asked for",
     429: "Too many requests; wait until X-RateLimit-Reset",
     500: "Server error",
+    502: "Another server that is needed for the answer gave none that can be used",
     503: "Busy, stopping, or out of storage; try again after Retry-After",
 }
 _HEADERS = {

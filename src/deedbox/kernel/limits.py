@@ -501,6 +501,12 @@ EXCERPT_CHARS = 320
 TOP_K_DEFAULT = 5
 TOP_K_MAX = 1000
 QUERY_DOC_IDS = 1000
+QUERY_COLLECTIONS = 100
+FILTER_PARTS = 50
+"""Conditions of a filter, those within others counted too."""
+FILTER_DEPTH = 8
+COMPARED_VALUES = 100
+"""Those that one `in` names."""
 INDEX_DOC_IDS = 5000
 EMBED_CHARS = 32_768
 EMBED_INPUTS = 256

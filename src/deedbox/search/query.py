@@ -3,18 +3,19 @@ confirms them."""
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.traces import span
-from deedbox.search import library, store
+from deedbox.search import conditions, library, store
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.conditions import Condition
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.reader import Reader
@@ -34,8 +35,8 @@ class Question(msgspec.Struct, frozen=True):
     mode: Mode = "hybrid"
     doc_ids: frozenset[str] | None = None
     """Only these documents."""
-    conditions: Mapping[str, Value] = {}
-    """Only documents that meet these conditions; the names are those of `store.matching`."""
+    condition: Condition | None = None
+    """Only documents that meet it."""
     caller: str = ""
     """Who asks, and waits for the turn of nobody but others."""
     patient: bool = False
@@ -142,9 +143,9 @@ class _Search:
 
 
 def _scope(tx: Tx, reader: Reader, question: Question) -> frozenset[str] | None:
-    if not question.conditions and not store.hides(tx, reader):
+    if question.condition is None and not store.hides(tx, reader):
         return question.doc_ids
-    found = frozenset(store.matching(tx, reader, question.conditions))
+    found = frozenset(store.matching(tx, reader, question.condition or conditions.ANY))
     return found if question.doc_ids is None else found & question.doc_ids
 
 

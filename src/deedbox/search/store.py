@@ -8,26 +8,14 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.search import filing
+from deedbox.search.conditions import Condition
+from deedbox.search.conditions import store as conditions
 from deedbox.search.reader import Reader
 from deedbox.search.upload import MetadataValue, Status, Upload
 
 UPLOAD_COLUMNS = (
     "id, workspace_id, filename, media_type, size_bytes, sha256, text_length, pages, status, status_before, error,"
     " revision, created_at, indexed_at, document_id, collection, metadata"
-)
-
-# Seen when it is asked: a file may be uploaded before or after the server learns that it was sealed here.
-_IS_SEALED = (
-    "exists (select 1 from sealed_hashes"
-    " where sealed_hashes.workspace_id = u.workspace_id and sealed_hashes.sha256 = u.sha256)"
-)
-
-
-# In two lists that are made once, not for every upload: a sealed file may be uploaded by hand too.
-_SIGNED_BY = (
-    "select {column} from signers join documents on documents.packet_id = signers.packet_id"
-    " join sealed_files on sealed_files.document_id = documents.id"
-    " where signers.workspace_id = :workspace_id and signers.email = :signer"
 )
 
 
@@ -192,22 +180,13 @@ def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
     return [read_upload(row) for row in rows]
 
 
-def matching(tx: Tx, reader: Reader, conditions: Mapping[str, Value]) -> list[str]:
-    """The uploads there for this reader that meet the conditions: moments bound the time of upload, `signed` and
-    `of_document` are 1 or 0, `signer` is an address, others are equal."""
-    compared = {
-        "created_after": "created_at >= :created_after",
-        "created_before": "created_at < :created_before",
-        "signed": f"{_IS_SEALED} = (:signed = 1)",
-        "of_document": "(document_id is not null) = (:of_document = 1)",
-        "signer": f"(document_id in ({_SIGNED_BY.format(column='documents.id')})"
-        f" or sha256 in ({_SIGNED_BY.format(column='sealed_files.sha256')}))",
-    }
-    also = "".join(f" and {compared.get(name, f'{name} = :{name}')}" for name in conditions)
+def matching(tx: Tx, reader: Reader, condition: Condition) -> list[str]:
+    """The uploads there for this reader that meet the condition."""
+    wanted = conditions.where(condition)
     rows = tx.all(
-        f"select id from uploads u where {_there_for(reader)}{also} order by id",
+        f"select u.id from uploads u where {_there_for(reader)} and {wanted.sql} order by u.id",
         workspace_id=reader.workspace_id,
-        **conditions,
+        **wanted.values,
     )
     return [row[0] for row in rows]
 
@@ -219,7 +198,7 @@ def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
         return set()
     sql = (
         "select id from uploads u where workspace_id = :workspace_id"
-        f" and id in ({', '.join(f':{one}' for one in named)}) and {_IS_SEALED}"
+        f" and id in ({', '.join(f':{one}' for one in named)}) and {conditions.IS_SEALED}"
     )
     return {row[0] for row in tx.all(sql, workspace_id=workspace_id, **named)}
 

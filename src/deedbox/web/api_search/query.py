@@ -1,8 +1,7 @@
 """Query the indexed documents."""
 
 import asyncio
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, post
@@ -10,13 +9,16 @@ from litestar.params import JSONBody
 from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.kernel.clock import instant, stopwatch
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
+from deedbox.search import conditions, store
 from deedbox.search import query as queries
-from deedbox.search import store
+from deedbox.search.conditions import Condition, Every
+from deedbox.search.filing import CollectionName
 from deedbox.search.query import Mode, Passage, Question
-from deedbox.web.frame import context, moments
+from deedbox.web.api_search.filters import QueryFilter, condition
+from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
@@ -24,25 +26,6 @@ from deedbox.web.frame.openapi import ALSO
 
 _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
-Text = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
-Moment = Annotated[datetime, Meta(tz=True)]
-
-
-class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
-    filename: Text | None = None
-    """Only documents of exactly this name."""
-    media_type: Text | None = None
-    """Only documents of this media type."""
-    created_after: Moment | None = None
-    """Only documents uploaded then or later."""
-    created_before: Moment | None = None
-    """Only documents uploaded earlier."""
-    signed: bool | None = None
-    """Only files and certificates that were sealed in this workspace, known by their bytes; or only the others."""
-    signer: Text | None = None
-    """Only documents that this e-mail address was asked to sign, and that are completed."""
-    source: Literal["upload", "document"] | None = None
-    """Only what was uploaded, or only documents of the signing API."""
 
 
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,6 +39,8 @@ class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     """What decides: meaning and words, or one of them."""
     doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.QUERY_DOC_IDS)] | None = None
     """Only these documents, each of which must exist."""
+    collections: Annotated[list[CollectionName], Meta(min_length=1, max_length=limits.QUERY_COLLECTIONS)] | None = None
+    """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
 
@@ -144,27 +129,16 @@ def _question(data: NewQuery, caller: str) -> Question:
         top_k=data.top_k or limits.TOP_K_DEFAULT,
         mode=data.mode,
         doc_ids=None if data.doc_ids is None else frozenset(data.doc_ids),
-        conditions=_conditions(data.filter or QueryFilter()),
+        condition=_condition(data),
         caller=caller,
     )
 
 
-def _conditions(wanted: QueryFilter) -> dict[str, Value]:
-    named: dict[str, Value] = {
-        "filename": wanted.filename,
-        "media_type": wanted.media_type,
-        "created_after": _instant("filter.created_after", wanted.created_after),
-        "created_before": _instant("filter.created_before", wanted.created_before),
-        "signed": None if wanted.signed is None else int(wanted.signed),
-        "signer": None if wanted.signer is None else wanted.signer.strip().lower(),
-        "of_document": None if wanted.source is None else int(wanted.source == "document"),
-    }
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _instant(name: str, moment: datetime | None) -> str | None:
-    known = moments.in_utc(name, moment)
-    return None if known is None else instant(known)
+def _condition(data: NewQuery) -> Condition | None:
+    """What a document has to be; None if it may be anything."""
+    within = [] if data.collections is None else [conditions.within(data.collections)]
+    wanted = [] if data.filter is None else [condition(data.filter)]
+    return Every((*within, *wanted)) if within or wanted else None
 
 
 def _result(passage: Passage) -> ResultChunk:

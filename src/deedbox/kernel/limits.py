@@ -67,6 +67,8 @@ ACT_NAME_CHARS = 200
 COMMAND_KEY_HOURS = 24  # of the key that a command makes for itself
 FOLLOWING_KEY_HOURS = 14 * 24  # of one that follows a bulk send to its end
 KEY_SCOPES = 64
+KEY_COLLECTIONS = 50
+"""Those that a key can be limited to."""
 KEYS_PER_WORKSPACE = 1000
 RATE_PER_MINUTE_MAX = 100_000
 RATE_PER_DAY_MAX = 10_000_000

@@ -9,11 +9,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
+from deedbox.kernel.collection import CollectionName
 from deedbox.search.upload import DEFAULT_COLLECTION, MetadataValue
 
-CollectionName = Annotated[
-    str, Meta(min_length=1, max_length=limits.COLLECTION_CHARS, pattern=limits.COLLECTION_PATTERN)
-]
 FileName = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
 _MOST = limits.UPLOAD_NUMBER_MAX
 _Name = Annotated[str, Meta(min_length=1, max_length=limits.UPLOAD_VALUE_NAME_CHARS, extra_json_schema=limits.NO_NUL)]

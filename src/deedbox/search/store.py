@@ -10,6 +10,7 @@ from deedbox.kernel.db import Row, Tx, Value
 from deedbox.search import filing
 from deedbox.search.conditions import Condition
 from deedbox.search.conditions import store as conditions
+from deedbox.search.conditions.store import Where
 from deedbox.search.reader import Reader
 from deedbox.search.upload import MetadataValue, Status, Upload
 
@@ -88,18 +89,28 @@ def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
 def known(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> set[str]:
     """Those of the ids that are uploads of the workspace, and there for this reader."""
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
-    sql = f"select id from uploads u where {_there_for(reader)} and id in ({', '.join(f':{one}' for one in named)})"
-    return {row[0] for row in tx.all(sql, workspace_id=reader.workspace_id, **named)}
+    there = _there_for(reader)
+    sql = f"select id from uploads u where {there.sql} and id in ({', '.join(f':{one}' for one in named)})"
+    return {row[0] for row in tx.all(sql, **there.values, **named)}
 
 
-def _there_for(reader: Reader) -> str:
+def _there_for(reader: Reader) -> Where:
     """What an upload `u` must be to exist for this reader."""
-    return "u.workspace_id = :workspace_id" + ("" if reader.documents else " and u.document_id is null")
+    sql, values = "u.workspace_id = :workspace_id", dict[str, Value](workspace_id=reader.workspace_id)
+    if not reader.documents:
+        sql += " and u.document_id is null"
+    if reader.collections is not None:
+        named = {f"of{number}": name for number, name in enumerate(sorted(reader.collections))}
+        sql += f" and u.collection in ({', '.join(f':{name}' for name in named)})"
+        values |= named
+    return Where(sql, values)
 
 
 def hides(tx: Tx, reader: Reader) -> bool:
-    """Whether the workspace has entries that do not exist for this reader."""
+    """Whether the workspace may have entries that do not exist for this reader."""
     sql = "select 1 from uploads where workspace_id = :workspace_id and document_id is not null limit 1"
+    if reader.collections is not None:
+        return True
     return not reader.documents and tx.one(sql, workspace_id=reader.workspace_id) is not None
 
 
@@ -110,7 +121,8 @@ def uploads(tx: Tx, workspace_id: str) -> list[Upload]:
 
 
 _SUMMARY = (
-    f"select {', '.join(f'u.{name.strip()}' for name in UPLOAD_COLUMNS.split(','))}, coalesce(s.chunks, 0), s.recipe"
+    f"select {', '.join(f'u.{name.strip()}' for name in UPLOAD_COLUMNS.split(','))},"
+    " coalesce(s.chunks, 0) as chunks, s.recipe"
     " from uploads u left join libraries b on b.workspace_id = u.workspace_id"
     " left join index_log l on l.workspace_id = u.workspace_id and l.recipe = b.recipe and l.upload_id = u.id"
     " left join chunk_sets s on s.id = l.chunk_set_id"
@@ -127,19 +139,20 @@ def summary(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary | None:
 def summaries(tx: Tx, reader: Reader, after: str | None, most: int, collection: str | None) -> list[UploadSummary]:
     """Uploads of the collection, or of all, after the one with this id, oldest first."""
     values: dict[str, Value] = {"after": after or "", "most": most}
-    within = ""
+    there, within = _there_for(reader), ""
     if collection is not None:
         within, values["collection"] = " and u.collection = :collection", collection
-    sql = f"{_SUMMARY} where {_there_for(reader)}{within} and u.id > :after order by u.id limit :most"
-    return [_summary(row) for row in tx.all(sql, workspace_id=reader.workspace_id, **values)]
+    sql = f"{_SUMMARY} where {there.sql}{within} and u.id > :after order by u.id limit :most"
+    return [_summary(row) for row in tx.all(sql, **there.values, **values)]
 
 
 def newest(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> list[UploadSummary]:
     """Uploads whose names hold this text, before the one with this id, newest first."""
+    there = _there_for(reader)
     rows = tx.all(
-        f"{_SUMMARY} where {_there_for(reader)} and instr(u.filename_folded, :named) > 0 and u.id < :before"
+        f"{_SUMMARY} where {there.sql} and instr(u.filename_folded, :named) > 0 and u.id < :before"
         " order by u.id desc limit :most",
-        workspace_id=reader.workspace_id,
+        **there.values,
         named=_folded(named),
         before=before or "upl_~",
         most=most,
@@ -182,12 +195,9 @@ def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
 
 def matching(tx: Tx, reader: Reader, condition: Condition) -> list[str]:
     """The uploads there for this reader that meet the condition."""
-    wanted = conditions.where(condition)
-    rows = tx.all(
-        f"select u.id from uploads u where {_there_for(reader)} and {wanted.sql} order by u.id",
-        workspace_id=reader.workspace_id,
-        **wanted.values,
-    )
+    there, wanted = _there_for(reader), conditions.where(condition)
+    sql = f"select u.id from uploads u where {there.sql} and {wanted.sql} order by u.id"
+    rows = tx.all(sql, **there.values, **wanted.values)
     return [row[0] for row in rows]
 
 
@@ -234,18 +244,37 @@ def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | No
 
 def count_unindexed(tx: Tx, reader: Reader) -> int:
     """Uploads that wait for an index run; counted no further than one beyond the bound."""
-    waiting = f"select 1 from uploads u where {_there_for(reader)} and status = 'uploaded' limit :most"
-    row = tx.one(
-        f"select count(*) from ({waiting}) as waiting",
-        workspace_id=reader.workspace_id,
-        most=limits.UNINDEXED_COUNTED + 1,
+    there = _there_for(reader)
+    waiting = f"select 1 from uploads u where {there.sql} and status = 'uploaded' limit :most"
+    row = tx.one(f"select count(*) from ({waiting}) as waiting", most=limits.UNINDEXED_COUNTED + 1, **there.values)
+    return int(row[0]) if row else 0
+
+
+def count_uploads(tx: Tx, reader: Reader) -> int:
+    there = _there_for(reader)
+    row = tx.one(f"select count(*) from uploads u where {there.sql}", **there.values)
+    return int(row[0]) if row else 0
+
+
+def count_chunks(tx: Tx, reader: Reader) -> int:
+    """The chunks in service of what is there for this reader."""
+    there = _there_for(reader)
+    counted = f"select coalesce(sum(chunks), 0) from ({_SUMMARY} where {there.sql}) as counted"
+    row = tx.one(counted, **there.values)
+    return int(row[0]) if row else 0
+
+
+def collections(tx: Tx, reader: Reader, after: str, most: int) -> list[tuple[str, int]]:
+    """The names of collections after this one, in order, and how many uploads lie in each."""
+    there = _there_for(reader)
+    rows = tx.all(
+        f"select u.collection, count(*) from uploads u where {there.sql} and u.collection > :after"
+        " group by u.collection order by u.collection limit :most",
+        after=after,
+        most=most,
+        **there.values,
     )
-    return int(row[0]) if row else 0
-
-
-def count_uploads(tx: Tx, workspace_id: str) -> int:
-    row = tx.one("select count(*) from uploads where workspace_id = :id", id=workspace_id)
-    return int(row[0]) if row else 0
+    return [(row[0], int(row[1])) for row in rows]
 
 
 # extracted text
@@ -325,11 +354,12 @@ def queries(tx: Tx, workspace_id: str) -> int:
     return int(row[0]) if row else 0
 
 
-def stored_bytes(tx: Tx, workspace_id: str) -> int:
-    """Bytes of the workspace's files, each content once."""
+def stored_bytes(tx: Tx, reader: Reader) -> int:
+    """Bytes of the files that are there for this reader, each content once."""
+    there = _there_for(reader)
     row = tx.one(
-        "select coalesce(sum(size_bytes), 0) from (select distinct sha256, size_bytes from uploads"
-        " where workspace_id = :id) as contents",
-        id=workspace_id,
+        "select coalesce(sum(size_bytes), 0) from (select distinct sha256, size_bytes from uploads u"
+        f" where {there.sql}) as contents",
+        **there.values,
     )
     return int(row[0]) if row else 0

@@ -72,6 +72,24 @@ class DocumentList(Struct, frozen=True, kw_only=True):
     """Give it as `cursor` to get the next page; null on the last one."""
 
 
+class Collection(Struct, frozen=True, kw_only=True):
+    name: str
+    """What it is called."""
+    documents: int
+    """How many documents lie in it."""
+
+
+class CollectionPage(Struct, frozen=True, kw_only=True):
+    collections: list[Collection]
+    """The collections of this page, by name."""
+    count: int
+    """How many are in this answer."""
+    has_more: bool
+    """Whether there are more."""
+    next_cursor: str | None
+    """Give it as `cursor` to get the next page; null on the last one."""
+
+
 class Chunk(Struct, frozen=True, kw_only=True):
     chunk_id: str
     """The chunk's id: the document's and its number."""
@@ -119,13 +137,13 @@ class Info(Struct, frozen=True, kw_only=True):
 
 class Stats(Struct, frozen=True, kw_only=True):
     documents: int
-    """Documents of the workspace."""
+    """Documents of the workspace that are there for the key."""
     chunks: int
     """Chunks of those that are indexed."""
     queries: int
     """Queries that were answered so far."""
     storage_bytes: int
-    """Bytes of the files and of the index."""
+    """Bytes of the files, and of the index if all of it is there for the key."""
     index_size: int
     """Vectors that answer queries."""
 
@@ -147,7 +165,7 @@ class Indexed(Struct, frozen=True, kw_only=True):
     total_chunks: int
     """Chunks of the documents in scope."""
     index_size: int
-    """Vectors in the whole index."""
+    """Vectors in the whole index, of what is there for the key."""
     elapsed_seconds: float
     """How long it took."""
     message: str

@@ -10,12 +10,12 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.search import conditions, store
 from deedbox.search import query as queries
 from deedbox.search.conditions import Condition, Every
-from deedbox.search.filing import CollectionName
 from deedbox.search.query import Mode, Passage, Question
 from deedbox.web.api_search.filters import QueryFilter, condition
 from deedbox.web.frame import context

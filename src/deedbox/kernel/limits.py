@@ -504,6 +504,10 @@ TOP_K_DEFAULT = 5
 TOP_K_MAX = 1000
 QUERY_DOC_IDS = 1000
 QUERY_COLLECTIONS = 100
+QUERY_OFFSET_MAX = 1000
+QUERY_FACETS = 10
+FACET_VALUES = 100
+"""The most frequent values that a facet counts."""
 FILTER_PARTS = 50
 """Conditions of a filter, those within others counted too."""
 FILTER_DEPTH = 8
@@ -546,6 +550,9 @@ JOB_EVENTS_SECONDS = 3600
 PROGRESS_SECONDS = 0.25
 QUERY_SECONDS = 30
 QUERY_SPARE_HITS = 20
+DEEP_HITS = QUERY_OFFSET_MAX + TOP_K_MAX + QUERY_SPARE_HITS
+"""Of each leg, for a page far down and for documents instead of passages: the same for all such pages, so that they fit
+together."""
 QUERY_TRIES = 4
 OPEN_INDEXES = 256
 INDEX_BUILDS = 2

@@ -19,6 +19,7 @@ from deedbox.search.conditions import Condition
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.reader import Reader
+from deedbox.search.relevance import relevance
 from deedbox.search.upload import Chunk, Upload
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ class Question(msgspec.Struct, frozen=True):
     """Only these documents."""
     condition: Condition | None = None
     """Only documents that meet it."""
+    offset: int = 0
+    """So many of the best are passed over."""
+    by_document: bool = False
+    """The best passage of each document only."""
+    min_relevance: float = 0.0
+    """Only passages that are at least so relevant."""
     caller: str = ""
     """Who asks, and waits for the turn of nobody but others."""
     patient: bool = False
@@ -49,6 +56,8 @@ class Passage(msgspec.Struct, frozen=True):
     upload: Upload
     chunk: Chunk
     score: float
+    relevance: float
+    """From 0 to 1, whatever else was found."""
     highlights: list[tuple[int, int]]
     signed: bool = False
     """Whether the document's bytes were sealed in this workspace."""
@@ -114,7 +123,7 @@ class _Search:
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 with span("highlights"):
-                    return await asyncio.to_thread(_highlighted, found, self._question.text)
+                    return await asyncio.to_thread(_passages, found, self._question)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _vector(self, serving: Serving) -> "Vector | None":
@@ -135,11 +144,12 @@ class _Search:
         vector, mark = await self._vector(serving), index.watermark
         only = await self._engine.db.read(lambda tx: _scope(tx, reader, question))
         try:
-            hits = await asyncio.to_thread(_hits, index, question, vector, only)
+            hits = _chosen(await asyncio.to_thread(_hits, index, question, vector, only), question)
         except IndexUnusable:
             self._engine.workspace_index(place, serving).distrust()
             return None
-        return await self._engine.db.read(lambda tx: _verified(tx, reader, serving.recipe, hits, question.top_k, mark))
+        most = len(hits) if question.min_relevance else question.top_k
+        return await self._engine.db.read(lambda tx: _verified(tx, reader, serving.recipe, hits, most, mark))
 
 
 def _scope(tx: Tx, reader: Reader, question: Question) -> frozenset[str] | None:
@@ -153,12 +163,25 @@ def _hits(index: Index, question: Question, vector: "Vector | None", only: froze
     """Best first, a few more than were asked for."""
     if only is not None and not only:
         return []
-    top = max(limits.LEG_CANDIDATES, question.top_k + limits.QUERY_SPARE_HITS)
+    top = max(limits.LEG_CANDIDATES, question.offset + question.top_k + limits.QUERY_SPARE_HITS)
+    if question.by_document or (question.offset and top > limits.LEG_CANDIDATES):
+        top = limits.DEEP_HITS  # the ranking depends on how many candidates it has
     if vector is None:
         return index.words(question.text, top, only)
     if question.mode == "semantic":
         return index.near(vector, top, only)
     return fused(index.candidates(vector, question.text, top, only), top)
+
+
+def _chosen(hits: list[Hit], question: Question) -> list[Hit]:
+    """Those of which passages may be answered, best first."""
+    if question.by_document:
+        best: dict[str, Hit] = {}
+        for hit in hits:
+            best.setdefault(hit.upload_id, hit)
+        hits = list(best.values())
+    # How relevant a passage is tells its text: of those that are not, none is passed over.
+    return hits if question.min_relevance else hits[question.offset :]
 
 
 def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:
@@ -170,10 +193,10 @@ def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -
     said = _z_scores([unlisted if each.bm25 is None else each.bm25 for each in candidates])
     # By the negative, so that what scores the same stands in the order of upload and chunk.
     ranked = sorted(
-        (-DENSE_WEIGHT * cosine - WORDS_WEIGHT * bm25, each.upload_id, each.number)
+        (-DENSE_WEIGHT * cosine - WORDS_WEIGHT * bm25, each.upload_id, each.number, each.cosine)
         for each, cosine, bm25 in zip(candidates, near, said, strict=True)
     )
-    return [Hit(upload_id, number, -score) for score, upload_id, number in ranked]
+    return [Hit(upload_id, number, -score, cosine) for score, upload_id, number, cosine in ranked]
 
 
 def _unlisted(listed: Sequence[float], asked: int) -> float:
@@ -210,10 +233,18 @@ def _verified(tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], most: in
     return _Verified(rows, signed, complete=len(rows) == min(most, len(hits)))
 
 
-def _highlighted(found: _Verified, text: str) -> list[Passage]:
-    from deedbox.search.index.analysis import highlights
+def _passages(found: _Verified, question: Question) -> list[Passage]:
+    from deedbox.search.index.analysis import highlights, share
 
+    rows = list[tuple[_Row, float]]()
+    for hit, upload, chunk in found.rows:
+        said = None if question.mode == "semantic" else share(chunk.text, question.text)
+        how = relevance(hit, said, dense=DENSE_WEIGHT, words=WORDS_WEIGHT)
+        if how >= question.min_relevance:
+            rows.append(((hit, upload, chunk), how))
+    if question.min_relevance:
+        rows = rows[question.offset : question.offset + question.top_k]
     return [
-        Passage(upload, chunk, hit.score, highlights(chunk.text, text), signed=upload.id in found.signed)
-        for hit, upload, chunk in found.rows
+        Passage(upload, chunk, hit.score, how, highlights(chunk.text, question.text), signed=upload.id in found.signed)
+        for (hit, upload, chunk), how in rows
     ]

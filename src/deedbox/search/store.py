@@ -8,7 +8,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.search import filing
-from deedbox.search.conditions import Condition
+from deedbox.search.conditions import KINDS, METADATA, Condition
 from deedbox.search.conditions import store as conditions
 from deedbox.search.conditions.store import Where
 from deedbox.search.reader import Reader
@@ -199,6 +199,29 @@ def matching(tx: Tx, reader: Reader, condition: Condition) -> list[str]:
     sql = f"select u.id from uploads u where {there.sql} and {wanted.sql} order by u.id"
     rows = tx.all(sql, **there.values, **wanted.values)
     return [row[0] for row in rows]
+
+
+def count_values(tx: Tx, reader: Reader, condition: Condition, only: Collection[str] | None, field: str) -> list[Row]:
+    """Kind, text, number and count of the field's most frequent values, in uploads that meet the condition, `only` of
+    these."""
+    there, wanted = _there_for(reader), conditions.where(condition)
+    named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(only or ())}
+    among = f" and u.id in ({', '.join(f':{one}' for one in named)})" if named else ""
+    values: dict[str, Value] = {**there.values, **wanted.values, **named, "most": limits.FACET_VALUES}
+    source = "uploads u"
+    if field.startswith(METADATA):
+        source += " join upload_values v on v.upload_id = u.id and v.name = :name"
+        value, values["name"] = "v.kind as kind, v.text as text, v.number as number", field.removeprefix(METADATA)
+    elif KINDS[field] == "boolean":
+        value = f"'boolean' as kind, null as text, {conditions.FIELDS[field]} as number"
+    else:
+        value = f"'{KINDS[field]}' as kind, {conditions.FIELDS[field]} as text, null as number"
+    sql = (
+        f"select kind, text, number, count(*) as uploads from (select {value} from {source} where {there.sql}"
+        f" and {wanted.sql}{among}) as counted group by kind, text, number"
+        " order by uploads desc, kind, text, number limit :most"
+    )
+    return tx.all(sql, **values)
 
 
 def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:

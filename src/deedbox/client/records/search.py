@@ -249,6 +249,17 @@ class ChunkPlace(Struct, frozen=True, kw_only=True):
     """The document of the signing API whose sealed file it is; null for what was uploaded."""
 
 
+class ResultDocument(Struct, frozen=True, kw_only=True):
+    filename: str
+    """Its name."""
+    collection: str
+    """The collection that it lies in."""
+    metadata: dict[str, str | int | float | bool]
+    """Values by name, as they were given."""
+    signed: bool
+    """Whether the file was sealed in this workspace, known by its bytes."""
+
+
 class ResultChunk(Struct, frozen=True, kw_only=True):
     chunk_id: str
     """The chunk's id: the document's and its number."""
@@ -258,6 +269,18 @@ class ResultChunk(Struct, frozen=True, kw_only=True):
     """Higher is better; comparable within one answer only."""
     metadata: ChunkPlace
     """Where the chunk stands."""
+    relevance: float
+    """From 0 to 1: how near it is in meaning, and how many of the query's words it has, whatever else was
+    found."""
+    document: ResultDocument
+    """The document that it is of."""
+
+
+class Count(Struct, frozen=True, kw_only=True):
+    value: str | int | float | bool
+    """The value; a date in UTC."""
+    documents: int
+    """How many documents have it."""
 
 
 class QueryAnswer(Struct, frozen=True, kw_only=True):
@@ -269,3 +292,5 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    facets: dict[str, list[Count]] | None = None
+    """For each field that was asked for, its most frequent values; left out if none was."""

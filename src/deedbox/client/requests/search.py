@@ -72,3 +72,12 @@ class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
+    offset: int = 0
+    """How many of the best to pass over."""
+    group_by: Literal["document"] | None = None
+    """The best passage of each document, instead of all passages."""
+    min_relevance: float = 0.0
+    """Only passages that are at least so relevant."""
+    facets: list[str] | None = None
+    """Counts the values of these fields in documents that may answer: `collection`, `media_type`, `status`,
+    `source`, `signed`, or `metadata.` and a name."""

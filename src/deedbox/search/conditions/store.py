@@ -14,7 +14,7 @@ IS_SEALED = (
     "exists (select 1 from sealed_hashes"
     " where sealed_hashes.workspace_id = u.workspace_id and sealed_hashes.sha256 = u.sha256)"
 )
-_FIELDS = {
+FIELDS = {
     "filename": "u.filename",
     "media_type": "u.media_type",
     "collection": "u.collection",
@@ -72,7 +72,7 @@ class _Writer:
             return self._signed_by(self._compared(wanted.op, wanted.keys))
         if wanted.op == "exists":
             return "(1 = 1)" if wanted.keys[0].number else "(1 = 0)"  # no document lacks these
-        return f"({_FIELDS[wanted.field]} {self._compared(wanted.op, wanted.keys)})"
+        return f"({FIELDS[wanted.field]} {self._compared(wanted.op, wanted.keys)})"
 
     def _of_metadata(self, wanted: Comparison) -> str:
         rows = _WITH_VALUE.format(name=self._named(wanted.field.removeprefix(METADATA)))

@@ -32,6 +32,19 @@ def terms(query: str) -> list[str]:
     return _terms(analyser(), query)
 
 
+def telling(query: str) -> list[str]:
+    """The same without words like "the", unless the query has no others."""
+    return _terms(_telling_analyser(), query) or terms(query)
+
+
+def share(text: str, query: str) -> float:
+    """The part of the query's telling terms that the text has, from 0 to 1."""
+    wanted = frozenset(telling(query))
+    if not wanted:
+        return 0.0
+    return len(wanted.intersection(analyser().analyze(indexable(text)))) / len(wanted)
+
+
 def indexable(text: str) -> str:
     """The text of a chunk as the analyser of the index takes it."""
     return _prepared(text, asked=False)
@@ -40,7 +53,7 @@ def indexable(text: str) -> str:
 def highlights(text: str, query: str) -> list[tuple[int, int]]:
     """Where the words of the text are that match the query: character offsets, in order, without overlap. Words like
     "the" count for the ranking, but are shown only when the query has no others."""
-    wanted = frozenset(_terms(_telling_analyser(), query) or terms(query))
+    wanted = frozenset(telling(query))
     found: list[tuple[int, int]] = []
     if not wanted:
         return found

@@ -1,23 +1,25 @@
 """Query the indexed documents."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, post
 from litestar.params import JSONBody
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
-from deedbox.search import conditions, store
+from deedbox.search import conditions, facets, store
 from deedbox.search import query as queries
 from deedbox.search.conditions import Condition, Every
+from deedbox.search.facets import Count
 from deedbox.search.query import Mode, Passage, Question
-from deedbox.web.api_search.filters import QueryFilter, condition
+from deedbox.search.upload import MetadataValue
+from deedbox.web.api_search.filters import Field, QueryFilter, condition
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
@@ -43,6 +45,15 @@ class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
+    offset: Annotated[int, Meta(ge=0, le=limits.QUERY_OFFSET_MAX)] = 0
+    """How many of the best to pass over."""
+    group_by: Literal["document"] | None = None
+    """The best passage of each document, instead of all passages."""
+    min_relevance: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """Only passages that are at least so relevant."""
+    facets: Annotated[list[Field], Meta(min_length=1, max_length=limits.QUERY_FACETS)] | None = None
+    """Counts the values of these fields in documents that may answer: `collection`, `media_type`, `status`, `source`,
+    `signed`, or `metadata.` and a name."""
 
 
 class ChunkPlace(msgspec.Struct, frozen=True):
@@ -70,6 +81,17 @@ class ChunkPlace(msgspec.Struct, frozen=True):
     """The document of the signing API whose sealed file it is; null for what was uploaded."""
 
 
+class ResultDocument(msgspec.Struct, frozen=True):
+    filename: str
+    """Its name."""
+    collection: str
+    """The collection that it lies in."""
+    metadata: dict[str, MetadataValue]
+    """Values by name, as they were given."""
+    signed: bool
+    """Whether the file was sealed in this workspace, known by its bytes."""
+
+
 class ResultChunk(msgspec.Struct, frozen=True):
     chunk_id: str
     """The chunk's id: the document's and its number."""
@@ -79,9 +101,13 @@ class ResultChunk(msgspec.Struct, frozen=True):
     """Higher is better; comparable within one answer only."""
     metadata: ChunkPlace
     """Where the chunk stands."""
+    relevance: float
+    """From 0 to 1: how near it is in meaning, and how many of the query's words it has, whatever else was found."""
+    document: ResultDocument
+    """The document that it is of."""
 
 
-class QueryAnswer(msgspec.Struct, frozen=True):
+class QueryAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     query: str
     """The question, without spaces around it."""
     count: int
@@ -89,6 +115,8 @@ class QueryAnswer(msgspec.Struct, frozen=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    facets: dict[str, list[Count]] | UnsetType = UNSET
+    """For each field that was asked for, its most frequent values; left out if none was."""
 
 
 @post(
@@ -108,7 +136,11 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     keyed = "idempotency-key" in request.headers
     found = await queries.answer(here.deedbox.search, here.reader, question, counted=not keyed)
     results = [_result(passage) for passage in found]
-    made = QueryAnswer(question.text, len(results), round((stopwatch() - begun) * 1000, 3), results)
+    fields = data.facets or []
+    counted: dict[str, list[Count]] | UnsetType = UNSET
+    if fields:
+        counted = await here.deedbox.db.read(lambda tx: facets.counts(tx, here.reader, question, fields))
+    made = QueryAnswer(question.text, len(results), round((stopwatch() - begun) * 1000, 3), results, counted)
     if not keyed:
         return Response(made)
 
@@ -124,6 +156,7 @@ def _question(data: NewQuery, caller: str) -> Question:
     text = data.query.strip()
     if not 1 <= len(text) <= limits.QUERY_CHARS:
         raise BadRequest(f"query: it must have 1 to {limits.QUERY_CHARS} characters")
+    facets.need(data.facets or [])
     return Question(
         text=text,
         top_k=data.top_k or limits.TOP_K_DEFAULT,
@@ -131,6 +164,9 @@ def _question(data: NewQuery, caller: str) -> Question:
         doc_ids=None if data.doc_ids is None else frozenset(data.doc_ids),
         condition=_condition(data),
         caller=caller,
+        offset=data.offset,
+        by_document=data.group_by is not None,
+        min_relevance=data.min_relevance,
     )
 
 
@@ -156,7 +192,8 @@ def _result(passage: Passage) -> ResultChunk:
         signed=passage.signed,
         document_id=upload.document_id,
     )
-    return ResultChunk(passage.id, chunk.text, passage.score, place)
+    document = ResultDocument(upload.filename, upload.collection, dict(upload.metadata), passage.signed)
+    return ResultChunk(passage.id, chunk.text, passage.score, place, passage.relevance, document)
 
 
 ROUTES = [ask]

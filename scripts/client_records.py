@@ -13,6 +13,8 @@ Schema: TypeAlias = dict[str, Any]
 PARTS = ("records", "requests")
 """Structs of answers, some of which requests take too, and those of requests alone."""
 _SIMPLE = {"integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+_OUTER_BAR = re.compile(r" \| (?![^\[]*\])")
+"""Between the kinds of a union, and not of one within a list."""
 _IMPORTS = """from datetime import datetime
 from typing import Any, Literal
 
@@ -113,6 +115,9 @@ class Records:
         tag_field, tag = self._tagged.get(name, (None, None))
         if tag_field:
             options += [f"tag_field={tag_field!r}", f"tag={tag!r}"]
+        keywords = {f"{field}_": field for field in schema.get("properties", {}) if keyword.iskeyword(field)}
+        if keywords:
+            options.append(f"rename={keywords!r}")
         fields = [
             self._field(field, inner, field in schema["required"], asked, written)
             for field, inner in schema.get("properties", {}).items()
@@ -124,7 +129,7 @@ class Records:
         return "\n".join([f"class {self._names[name]}(Struct, {', '.join(options)}):", *lines, "\n"])
 
     def _field(self, name: str, schema: Schema, required: bool, asked: bool, written: set[str]) -> str:
-        if keyword.iskeyword(name) or name in ("str", "int", "float", "bool", "list", "dict", "tuple"):
+        if name in ("str", "int", "float", "bool", "list", "dict", "tuple"):
             raise ValueError(f"A field cannot be called {name}: its struct could not be written")
         kind, default = self.annotation(schema, asked=asked), ""
         if "default" in schema:
@@ -133,7 +138,8 @@ class Records:
             absent, default = ("UnsetType", " = UNSET") if asked else ("None", " = None")
             kind = _joined([kind, absent])
         kind = kind if set(_references(schema)) <= written else f'"{kind}"'
-        return "\n".join([f"    {name}: {kind}{default}", *filter(None, [text(schema.get("description", ""))])])
+        called = f"{name}_" if keyword.iskeyword(name) else name
+        return "\n".join([f"    {called}: {kind}{default}", *filter(None, [text(schema.get("description", ""))])])
 
     def _all(self) -> Iterator[dict[str, Any]]:
         return (operation for methods in self._paths.values() for operation in methods.values())
@@ -175,7 +181,7 @@ class Records:
 
 def _joined(kinds: list[str]) -> str:
     """A union without repetition, None last."""
-    each = dict.fromkeys(kind for joined in kinds for kind in joined.split(" | "))
+    each = dict.fromkeys(kind for joined in kinds for kind in _OUTER_BAR.split(joined))
     return " | ".join(sorted(each, key=lambda kind: kind == "None"))
 
 

@@ -79,7 +79,13 @@ class Api:
         return await self.deedbox.db.write(add)
 
     async def make_key(
-        self, *scopes: str, workspace: str = "", tier: Tier = "enterprise", seconds: float = 0, **rest: int
+        self,
+        *scopes: str,
+        workspace: str = "",
+        tier: Tier = "enterprise",
+        seconds: float = 0,
+        collections: list[str] | None = None,
+        **rest: int,
     ) -> Key:
         """A key with these scopes, or all, that lives for so many seconds, or for ever."""
         now = self.clock.now()
@@ -89,6 +95,7 @@ class Api:
             tier=tier,
             expires_at=now + timedelta(seconds=seconds) if seconds else None,
             rate_limit=keys.RateLimit(**rest) if rest else None,
+            collections=collections,
         )
         caller = workspaces.operator(workspace or self.workspace)
         record, plain = await self.deedbox.db.write(lambda tx: keys.create(tx, caller, new, now=now))

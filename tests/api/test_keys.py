@@ -25,6 +25,7 @@ FIELDS = [
     "last_used_at",
     "revoked_at",
     "rate_limit",
+    "collections",
 ]
 SEARCH = ["search:read", "search:write", "search:query", "embeddings:create"]
 
@@ -59,6 +60,7 @@ async def test_a_new_key_has_the_fields_of_the_contract_and_its_plain_text(api: 
         "last_used_at": None,
         "revoked_at": None,
         "rate_limit": {"per_minute": 7, "per_day": 70},
+        "collections": None,
         "key": body["key"],
     }
 

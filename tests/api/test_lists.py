@@ -98,7 +98,8 @@ async def _bulk_send(api: Api, template_id: str) -> str:
 async def _search(api: Api) -> dict[str, str]:
     for number in range(3):
         text = f"{number} {PARAGRAPHS}".encode()
-        upload = await api.call("POST", "/documents/upload", files={"file": (f"{number}.txt", text)})
+        file, filed = (f"{number}.txt", text), {"collection": str(number)}
+        upload = await api.call("POST", "/documents/upload", files={"file": file}, data=filed)
         found = upload.json()["doc_id"]
         assert (await _posted(api, "/documents/index", {"doc_ids": [found]}))["status"] == "success"
         api.clock.forward(1)

@@ -166,10 +166,13 @@ def test_no_bound_of_a_parameter_is_missing(document: dict[str, Any]) -> None:
                 assert "null" not in repr(parameter["schema"]), "no parameter can be null"
 
 
-def unbounded(document: dict[str, Any], schema: dict[str, Any], where: str) -> list[str]:
-    """The places in a schema that take values of any size."""
+def unbounded(document: dict[str, Any], schema: dict[str, Any], where: str, above: tuple[str, ...] = ()) -> list[str]:
+    """The places in a schema that take values of any size; one that holds itself is looked at once."""
+    if schema.get("$ref") in above:
+        return []
+    above += (schema["$ref"],) if "$ref" in schema else ()
     schema = resolved(document, schema)
-    found = [place for inner in schema.get("anyOf", []) for place in unbounded(document, inner, where)]
+    found = [place for inner in schema.get("anyOf", []) for place in unbounded(document, inner, where, above)]
     kind = schema.get("type")
     if kind == "string" and not {"maxLength", "enum", "format"} & set(schema):
         found.append(f"{where}: text")
@@ -178,15 +181,15 @@ def unbounded(document: dict[str, Any], schema: dict[str, Any], where: str) -> l
     if kind == "array":
         found += [] if "maxItems" in schema else [f"{where}: list"]
         each = schema.get("prefixItems") or [schema["items"]]
-        found += [place for inner in each for place in unbounded(document, inner, f"{where}[]")]
+        found += [place for inner in each for place in unbounded(document, inner, f"{where}[]", above)]
     if kind == "object":
         others = schema.get("additionalProperties")
         if isinstance(others, dict) and "maxProperties" in schema:
-            found += unbounded(document, others, f"{where}.*")
+            found += unbounded(document, others, f"{where}.*", above)
         elif others is not False:
             found.append(f"{where}: any field")
         for name, inner in schema.get("properties", {}).items():
-            found += unbounded(document, inner, f"{where}.{name}")
+            found += unbounded(document, inner, f"{where}.{name}", above)
     return found
 
 

@@ -81,6 +81,7 @@ LENIENT = [
             "GET /api/v1/events",
             "PUT /api/v1/workspace/logo",
             "POST /documents/upload",
+            "POST /query",
             "PATCH /documents/{doc_id}",
         )
     ),

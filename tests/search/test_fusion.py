@@ -81,8 +81,8 @@ def test_a_leg_whose_scores_are_all_the_same_decides_nothing() -> None:
 
 
 def test_a_single_hit_is_found() -> None:
-    assert fused(candidates({"a": (0.7, None)})) == [Hit("a", 0, 0.0)]
-    assert fused(candidates({"a": (0.7, 3.0)})) == [Hit("a", 0, 0.0)]
+    assert fused(candidates({"a": (0.7, None)})) == [Hit("a", 0, 0.0, 0.7)]
+    assert fused(candidates({"a": (0.7, 3.0)})) == [Hit("a", 0, 0.0, 0.7)]
 
 
 def test_a_full_list_of_one_is_no_error() -> None:

@@ -15,6 +15,8 @@ class Caller(msgspec.Struct, frozen=True):
     allowance: Allowance
     name: str = ""
     """What the key or the person is called."""
+    collections: frozenset[str] | None = None
+    """Those that the key is limited to; None: it is not."""
     is_owner: bool = False
     """The command line, or a person with the role owner: no key bounds what they make."""
 

@@ -1,5 +1,6 @@
-"""How far a key reaches: scopes, tier, rate and end. None makes or changes a key beyond itself."""
+"""How far a key reaches: scopes, collections, tier, rate and end. None makes or changes a key beyond itself."""
 
+import msgspec
 from msgspec.structs import replace
 
 from deedbox.accounts import scopes, tiers
@@ -18,6 +19,9 @@ def need_within(key: KeyRow, bound: KeyRow) -> None:
     missing = scopes.lacking(scopes.granted(bound.scopes), key.scopes.split())
     if missing is not None:
         raise Forbidden(f"A key cannot grant the scope {missing}, which it lacks itself.", code=Code.MISSING_SCOPE)
+    mine, theirs = collections(bound), collections(key)
+    if mine is not None and (theirs is None or not set(theirs) <= set(mine)):
+        raise Forbidden(f"A key cannot reach beyond its own collections. Set collections to some of: {', '.join(mine)}")
     if _RANKS.index(key.tier) > _RANKS.index(bound.tier):
         raise Forbidden(f"A key of the tier {bound.tier} cannot give the tier {key.tier}. Ask for tier {bound.tier}.")
     need_no_more(key, bound)
@@ -42,6 +46,11 @@ def lowered(key: KeyRow, bound: KeyRow) -> KeyRow:
     if least != mine:
         key = replace(key, per_minute=least[0], per_day=least[1])
     return replace(key, expires_at=bound.expires_at) if _end(key) > _end(bound) else key
+
+
+def collections(row: KeyRow) -> list[str] | None:
+    """Those that the key is limited to; None if it is not."""
+    return None if row.collections is None else msgspec.json.decode(row.collections, type=list[str])
 
 
 def _rate(row: KeyRow) -> tuple[int, int]:

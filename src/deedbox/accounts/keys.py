@@ -15,6 +15,7 @@ from deedbox.accounts import key_bounds, scopes, store, tiers
 from deedbox.accounts.caller import Caller
 from deedbox.kernel import acts, limits
 from deedbox.kernel.clock import instant
+from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound, Unauthorized
@@ -79,6 +80,8 @@ class KeyRecord(msgspec.Struct, frozen=True):
     """When it was revoked; null unless that happened."""
     rate_limit: RateLimit | None
     """Limits of this key's own; null: those of its tier."""
+    collections: list[str] | None
+    """The collections of the library that the key is limited to; null: all."""
 
 
 class NewKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,6 +95,8 @@ class NewKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When the key stops working; must lie ahead."""
     rate_limit: RateLimit | None = None
     """Limits of this key's own."""
+    collections: Annotated[list[CollectionName], Meta(min_length=1, max_length=limits.KEY_COLLECTIONS)] | None = None
+    """Only these collections of the library exist for the key, for good. What its other scopes open stays open."""
 
 
 class KeyChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,6 +132,7 @@ def authenticate(tx: Tx, plain: str, now: str) -> Caller:
         scopes.granted(row.scopes),
         tiers.allowance(row.tier, row.per_minute, row.per_day),
         row.name,
+        None if (limited := key_bounds.collections(row)) is None else frozenset(limited),
     )
 
 
@@ -152,6 +158,7 @@ def create(tx: Tx, creator: Caller, new: NewKey, *, now: datetime) -> MadeKey:
         expires_at=_end(new.expires_at, now),
         last_used_at=None,
         revoked_at=None,
+        collections=None if new.collections is None else msgspec.json.encode(sorted({*new.collections})).decode(),
     )
     if not creator.is_owner:
         key_bounds.need_within(row, _in_use(tx, creator, now))
@@ -268,6 +275,7 @@ def record(row: store.KeyRow, now: datetime) -> KeyRecord:
         last_used_at=row.last_used_at,
         revoked_at=row.revoked_at,
         rate_limit=_rate_limit(row),
+        collections=key_bounds.collections(row),
     )
 
 

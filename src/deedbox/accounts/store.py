@@ -9,7 +9,7 @@ from deedbox.kernel.db import Row, Tx, Value
 
 _KEY_COLUMNS = (
     "id, workspace_id, name, prefix, last4, scopes, tier, per_minute, per_day, created_at, created_by, expires_at,"
-    " last_used_at, revoked_at"
+    " last_used_at, revoked_at, collections"
 )
 _KEY_BY_HASH = f"select {_KEY_COLUMNS} from api_keys where key_hash = :key_hash"
 
@@ -29,6 +29,8 @@ class KeyRow(msgspec.Struct, frozen=True):
     expires_at: str | None
     last_used_at: str | None
     revoked_at: str | None
+    collections: str | None = None
+    """A JSON list of those that the key is limited to; None: it is not."""
 
 
 def key_by_hash(tx: Tx, key_hash: bytes) -> KeyRow | None:
@@ -86,7 +88,8 @@ def count_active_keys(tx: Tx, workspace_id: str, now: str) -> int:
 def add_key(tx: Tx, row: KeyRow, key_hash: bytes) -> None:
     tx.run(
         f"insert into api_keys ({_KEY_COLUMNS}, key_hash) values (:id, :workspace_id, :name, :prefix, :last4, :scopes,"
-        " :tier, :per_minute, :per_day, :created_at, :created_by, :expires_at, :last_used_at, :revoked_at, :key_hash)",
+        " :tier, :per_minute, :per_day, :created_at, :created_by, :expires_at, :last_used_at, :revoked_at,"
+        " :collections, :key_hash)",
         **msgspec.structs.asdict(row),
         key_hash=key_hash,
     )

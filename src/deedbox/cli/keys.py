@@ -2,11 +2,11 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
 from deedbox.accounts import keys, tiers, workspaces
@@ -15,6 +15,7 @@ from deedbox.accounts.tiers import DEFAULT_TIER, TIERS
 from deedbox.cli import progress
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
+from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.db import Tx
 
 
@@ -25,6 +26,17 @@ def _name(context: click.Context, option: click.Parameter, text: str | None) -> 
     if not 1 <= len(text) <= limits.KEY_NAME_CHARS or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise click.BadParameter(f"it must have 1 to {limits.KEY_NAME_CHARS} characters of UTF-8")
     return text
+
+
+def _collections(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> list[str] | None:  # noqa: ARG001
+    """As the API takes them; None for all."""
+    try:
+        bounds = Meta(max_length=limits.KEY_COLLECTIONS)
+        return msgspec.convert(list(names), Annotated[list[CollectionName], bounds]) or None
+    except msgspec.ValidationError as error:
+        raise click.BadParameter(
+            f"at most {limits.KEY_COLLECTIONS}, each of 1 to {limits.COLLECTION_CHARS} characters without outer spaces"
+        ) from error
 
 
 _expires_at = click.option(
@@ -46,6 +58,8 @@ def command() -> None:
 @click.option("--tier", type=click.Choice(list(TIERS)), default=DEFAULT_TIER, show_default=True)
 @click.option("--per-minute", type=click.IntRange(1, limits.RATE_PER_MINUTE_MAX), help="A rate limit of its own.")
 @click.option("--per-day", type=click.IntRange(1, limits.RATE_PER_DAY_MAX), help="A rate limit of its own.")
+@click.option("--collection", "collections", multiple=True, metavar="NAME", callback=_collections,
+              help="Only this collection of the library exists for it; repeat for several. Default: all.")  # fmt: skip
 @_expires_at
 def create(
     data_dir: Path | None, as_json: bool, scopes: tuple[str, ...], expires_at: datetime | None, **rest: Any
@@ -54,7 +68,8 @@ def create(
 
     async def work(deedbox: Any) -> tuple[keys.KeyRecord, str]:
         now = deedbox.clock.now()
-        new = keys.NewKey(rest["name"], list(scopes) or None, rest["tier"], expires_at, _rate_limit(rest))
+        own, within = _rate_limit(rest), rest["collections"]
+        new = keys.NewKey(rest["name"], list(scopes) or None, rest["tier"], expires_at, own, within)
 
         def make(tx: Tx) -> tuple[keys.KeyRecord, str]:
             workspace = workspaces.ensure(tx, now=now)

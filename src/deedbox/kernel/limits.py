@@ -67,6 +67,8 @@ ACT_NAME_CHARS = 200
 COMMAND_KEY_HOURS = 24  # of the key that a command makes for itself
 FOLLOWING_KEY_HOURS = 14 * 24  # of one that follows a bulk send to its end
 KEY_SCOPES = 64
+KEY_COLLECTIONS = 50
+"""Those that a key can be limited to."""
 KEYS_PER_WORKSPACE = 1000
 RATE_PER_MINUTE_MAX = 100_000
 RATE_PER_DAY_MAX = 10_000_000
@@ -505,6 +507,16 @@ EXCERPT_CHARS = 320
 TOP_K_DEFAULT = 5
 TOP_K_MAX = 1000
 QUERY_DOC_IDS = 1000
+QUERY_COLLECTIONS = 100
+QUERY_OFFSET_MAX = 1000
+QUERY_FACETS = 10
+FACET_VALUES = 100
+"""The most frequent values that a facet counts."""
+FILTER_PARTS = 50
+"""Conditions of a filter, those within others counted too."""
+FILTER_DEPTH = 8
+COMPARED_VALUES = 100
+"""Those that one `in` names."""
 INDEX_DOC_IDS = 5000
 FOLDER_FILES = 1_000_000
 FOLDER_STILL_SECONDS = 1
@@ -561,6 +573,9 @@ QUERY_SECONDS = 30
 QUERY_SPARE_HITS = 20
 QUERY_WISHES = 16
 SIFTED_CANDIDATES = 400
+DEEP_HITS = QUERY_OFFSET_MAX + TOP_K_MAX + QUERY_SPARE_HITS
+"""Of each leg, for a page far down and for documents instead of passages: the same for all such pages, so that they fit
+together."""
 QUERY_TRIES = 4
 ANSWER_PASSAGES = 8
 ANSWER_PASSAGES_MAX = 30

@@ -15,7 +15,7 @@ from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
 from deedbox.kernel.watches import Watches
-from deedbox.search import library, store
+from deedbox.search import conditions, library, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed_document import DocumentRun, EmbeddedChunks, Phase
 from deedbox.search.embedders import MISSING
@@ -31,6 +31,14 @@ class Order(msgspec.Struct, frozen=True):
     """The payload of an index job: which documents; all of them, when none is named."""
 
     doc_ids: list[str] | None = None
+    documents: bool = True
+    """Whether those that stand for documents are among them."""
+    collections: frozenset[str] | None = None
+    """Only of these."""
+
+    def reader(self, workspace_id: str) -> Reader:
+        """Who ordered it: only who sees as much may see the run, which names documents."""
+        return Reader(workspace_id, self.documents, self.collections)
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -63,16 +71,20 @@ def plan(tx: Tx, engine: SearchEngine, reader: Reader, doc_ids: Sequence[str] | 
     """The id of the run over these documents, or all; one of the same scope that has not ended is joined."""
     engine.embedders.need()
     workspace_id, scope = reader.workspace_id, "all"
+    reach = "" if reader.documents else ":uploads"
+    if reader.collections is not None:
+        reach += f":{hashlib.sha256(msgspec.json.encode(sorted(reader.collections))).hexdigest()}"
     if doc_ids is not None:
         doc_ids = sorted(set(doc_ids))
         library.need_all(tx, reader, doc_ids)
         scope = hashlib.sha256("\n".join(doc_ids).encode()).hexdigest()
+    order = Order(None if doc_ids is None else list(doc_ids), reader.documents, reader.collections)
     return jobs.enqueue(
         tx,
         jobs.NewJob(
             INDEX_JOB,
-            {"doc_ids": doc_ids},
-            unique_key=f"{INDEX_JOB}:{workspace_id}:{scope}",
+            msgspec.to_builtins(order),
+            unique_key=f"{INDEX_JOB}:{workspace_id}:{scope}{reach}",
             workspace_id=workspace_id,
             max_attempts=limits.INDEX_JOB_ATTEMPTS,
         ),
@@ -85,29 +97,49 @@ def step(job: Job) -> Step:
     return msgspec.json.decode(job.progress.note, type=Step) if job.progress and job.progress.note else Step()
 
 
-def find(tx: Tx, workspace_id: str, job_id: str) -> Job:
-    """An index run of the workspace."""
+def find(tx: Tx, reader: Reader, job_id: str) -> Job:
+    """An index run that is there for this reader."""
     job = jobs.find(tx, job_id)
-    if job is None or job.kind != INDEX_JOB or job.workspace_id != workspace_id:
+    if job is None or job.kind != INDEX_JOB or job.workspace_id != reader.workspace_id:
+        raise NotFound("Job does not exist")
+    if not _sees(reader, job) and store.hides(tx, reader):
         raise NotFound("Job does not exist")
     return job
 
 
-def page(tx: Tx, workspace_id: str, before: str | None, most: int) -> list[Job]:
-    """The workspace's index runs before the one with this id, newest first."""
-    return jobs.of_kind(tx, INDEX_JOB, workspace_id, before, most)
+def page(tx: Tx, reader: Reader, before: str | None, most: int) -> list[Job]:
+    """Index runs that are there for this reader, before the one with this id, newest first."""
+    if not store.hides(tx, reader):
+        return jobs.of_kind(tx, INDEX_JOB, reader.workspace_id, before, most)
+    found = list[Job]()
+    while len(found) < most:
+        some = jobs.of_kind(tx, INDEX_JOB, reader.workspace_id, before, limits.LIST_BATCH)
+        found += [job for job in some if _sees(reader, job)]
+        if len(some) < limits.LIST_BATCH:
+            break
+        before = some[-1].id
+    return found[:most]
+
+
+def _sees(reader: Reader, job: Job) -> bool:
+    return reader.covers(_order(job).reader(reader.workspace_id))
+
+
+def _order(job: Job) -> Order:
+    return msgspec.convert(job.payload, Order)
 
 
 def under_way(tx: Tx, workspace_id: str) -> bool:
     """Whether one of the workspace's last index runs has not ended."""
-    return any(job.state in ("ready", "running") for job in page(tx, workspace_id, None, limits.RUNS_LOOKED_AT))
+    last = jobs.of_kind(tx, INDEX_JOB, workspace_id, None, limits.RUNS_LOOKED_AT)
+    return any(job.state in ("ready", "running") for job in last)
 
 
-def cancel(tx: Tx, workspace_id: str, job_id: str, now: datetime) -> Job:
+def cancel(tx: Tx, reader: Reader, job_id: str, now: datetime) -> Job:
     """The run, now ended, if it had not ended before."""
-    find(tx, workspace_id, job_id)
+    find(tx, reader, job_id)
     jobs.end(tx, job_id, "Cancelled", now)
-    return find(tx, workspace_id, job_id)
+    return find(tx, reader, job_id)
 
 
 class Ingest:
@@ -127,7 +159,7 @@ class Ingest:
         workspace_id = work.job.workspace_id
         if self.engine.embedders.current is None or workspace_id is None:
             raise GiveUp(MISSING)
-        order = msgspec.convert(work.job.payload, Order)
+        order = _order(work.job)
         doc_ids = await self.engine.db.read(lambda tx: _in_scope(tx, workspace_id, order))
         await _IndexRun(self, work, workspace_id).index(doc_ids)
         # So that the next query need not wait for it.
@@ -242,7 +274,9 @@ def _encoded(step: Step) -> str:
 
 
 def _in_scope(tx: Tx, workspace_id: str, order: Order) -> list[str]:
-    return order.doc_ids if order.doc_ids is not None else [upload.id for upload in store.uploads(tx, workspace_id)]
+    if order.doc_ids is not None:
+        return order.doc_ids
+    return store.matching(tx, order.reader(workspace_id), conditions.ANY)
 
 
 def _claim(tx: Tx, upload: Upload) -> Upload | None:

@@ -63,6 +63,8 @@ class Stats(msgspec.Struct, frozen=True):
     chunks: int
     queries: int
     stored_bytes: int
+    whole: bool
+    """Whether that is everything in the workspace."""
 
 
 class TextCache:
@@ -203,6 +205,7 @@ def file(tx: Tx, reader: Reader, upload_id: str, wanted: FilingChange) -> Upload
     """The document under another name, in another collection or with other metadata; nothing is read again."""
     old = _seen(tx, reader, upload_id)
     new = msgspec.structs.replace(old, **wanted.given())
+    reader.need(new.collection)
     if new.filename != old.filename and kind_of(new.filename).media_type != old.media_type:
         raise BadRequest("filename: its extension must stay that of a file of the same kind")
     store.file(tx, new)
@@ -269,14 +272,26 @@ def chunks(tx: Tx, reader: Reader, upload_id: str, after: int | None, most: int)
     return [] if set_id is None else chunk_store.chunks(tx, set_id, after, most)
 
 
-def stats(tx: Tx, workspace_id: str) -> Stats:
-    """How much the workspace holds, and how often it was asked."""
+def stats(tx: Tx, reader: Reader) -> Stats:
+    """How much the workspace holds for this reader, and how often it was asked."""
     return Stats(
-        documents=store.count_uploads(tx, workspace_id),
-        chunks=chunk_store.indexed_chunks(tx, workspace_id),
-        queries=store.queries(tx, workspace_id),
-        stored_bytes=store.stored_bytes(tx, workspace_id),
+        documents=store.count_uploads(tx, reader),
+        chunks=chunks_in_service(tx, reader),
+        queries=store.queries(tx, reader.workspace_id),
+        stored_bytes=store.stored_bytes(tx, reader),
+        whole=not store.hides(tx, reader),
     )
+
+
+def chunks_in_service(tx: Tx, reader: Reader) -> int:
+    """Those of the documents that are there for this reader."""
+    hides = store.hides(tx, reader)
+    return store.count_chunks(tx, reader) if hides else chunk_store.indexed_chunks(tx, reader.workspace_id)
+
+
+def collections(tx: Tx, reader: Reader, after: str, most: int) -> list[tuple[str, int]]:
+    """Collections after the one of this name, by name, and how many documents each has for this reader."""
+    return store.collections(tx, reader, after, most)
 
 
 def _seen(tx: Tx, reader: Reader, upload_id: str) -> Upload:

@@ -3,7 +3,7 @@ confirms them."""
 
 import asyncio
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
@@ -13,11 +13,13 @@ from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.traces import span
-from deedbox.search import library, store, wording
+from deedbox.search import conditions, library, store, wording
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.conditions import Condition
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.reader import Reader
+from deedbox.search.relevance import relevance
 from deedbox.search.upload import Chunk, Upload
 from deedbox.search.wording import Wording
 
@@ -35,8 +37,14 @@ class Question(msgspec.Struct, frozen=True):
     mode: Mode = "hybrid"
     doc_ids: frozenset[str] | None = None
     """Only these documents."""
-    conditions: Mapping[str, str | int] = {}
-    """Only documents that meet these conditions; the names are those of `store.matching`."""
+    condition: Condition | None = None
+    """Only documents that meet it."""
+    offset: int = 0
+    """So many of the best are passed over."""
+    by_document: bool = False
+    """The best passage of each document only."""
+    min_relevance: float = 0.0
+    """Only passages that are at least so relevant."""
     caller: str = ""
     """Who asks, and waits for the turn of nobody but others."""
     patient: bool = False
@@ -49,6 +57,8 @@ class Passage(msgspec.Struct, frozen=True):
     upload: Upload
     chunk: Chunk
     score: float
+    relevance: float
+    """From 0 to 1, whatever else was found."""
     highlights: list[tuple[int, int]]
     signed: bool = False
     """Whether the document's bytes were sealed in this workspace."""
@@ -130,7 +140,7 @@ class _Search:
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 with span("highlights"):
-                    passages = await asyncio.to_thread(_highlighted, found, self._wording.text)
+                    passages = await asyncio.to_thread(_passages, found, self._question, self._wording.text)
                     return Answered(passages, found.recipe, found.watermark)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
@@ -152,19 +162,18 @@ class _Search:
         vector, mark = await self._vector(serving), index.watermark
         only = await self._engine.db.read(lambda tx: _scope(tx, reader, question, words.filenames))
         try:
-            hits = await asyncio.to_thread(_hits, index, question, words, vector, only)
+            hits = _chosen(await asyncio.to_thread(_hits, index, question, words, vector, only), question)
         except IndexUnusable:
             self._engine.workspace_index(place, serving).distrust()
             return None
-        return await self._engine.db.read(
-            lambda tx: _verified(tx, reader, serving.recipe, hits, words, question.top_k, mark)
-        )
+        most = len(hits) if question.min_relevance else question.top_k
+        return await self._engine.db.read(lambda tx: _verified(tx, reader, serving.recipe, hits, words, most, mark))
 
 
 def _scope(tx: Tx, reader: Reader, question: Question, filenames: Sequence[str]) -> frozenset[str] | None:
     found = question.doc_ids
-    if question.conditions or store.hides(tx, reader):
-        found = _within(found, store.matching(tx, reader, question.conditions))
+    if question.condition is not None or store.hides(tx, reader):
+        found = _within(found, store.matching(tx, reader, question.condition or conditions.ANY))
     return _within(found, store.named(tx, reader, filenames)) if filenames else found
 
 
@@ -180,7 +189,9 @@ def _hits(
         return []
     # Of what is sifted later, more are needed.
     least = limits.SIFTED_CANDIDATES if words.sifts else limits.LEG_CANDIDATES
-    top = max(least, question.top_k + limits.QUERY_SPARE_HITS)
+    top = max(least, question.offset + question.top_k + limits.QUERY_SPARE_HITS)
+    if question.by_document or (question.offset and top > limits.LEG_CANDIDATES):
+        top = limits.DEEP_HITS  # the ranking depends on how many candidates it has
     if vector is None:
         return index.words(words.text, top, only, words.sieve)
     if question.mode == "semantic" and not words.sifts:
@@ -194,6 +205,17 @@ def _by_meaning(candidates: Sequence[Candidate]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, hit.upload_id, hit.number))
 
 
+def _chosen(hits: list[Hit], question: Question) -> list[Hit]:
+    """Those of which passages may be answered, best first."""
+    if question.by_document:
+        best: dict[str, Hit] = {}
+        for hit in hits:
+            best.setdefault(hit.upload_id, hit)
+        hits = list(best.values())
+    # How relevant a passage is tells its text: of those that are not, none is passed over.
+    return hits if question.min_relevance else hits[question.offset :]
+
+
 def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:
     """One ranking of two, best first: each leg was asked for so many candidates.
 
@@ -203,10 +225,10 @@ def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -
     said = _z_scores([unlisted if each.bm25 is None else each.bm25 for each in candidates])
     # By the negative, so that what scores the same stands in the order of upload and chunk.
     ranked = sorted(
-        (-DENSE_WEIGHT * cosine - WORDS_WEIGHT * bm25, each.upload_id, each.number)
+        (-DENSE_WEIGHT * cosine - WORDS_WEIGHT * bm25, each.upload_id, each.number, each.cosine)
         for each, cosine, bm25 in zip(candidates, near, said, strict=True)
     )
-    return [Hit(upload_id, number, -score) for score, upload_id, number in ranked]
+    return [Hit(upload_id, number, -score, cosine) for score, upload_id, number, cosine in ranked]
 
 
 def _unlisted(listed: Sequence[float], asked: int) -> float:
@@ -248,10 +270,18 @@ def _verified(
     return _Verified(recipe, mark, rows, signed, complete=complete or len(rows) == most)
 
 
-def _highlighted(found: _Verified, text: str) -> list[Passage]:
-    from deedbox.search.index.analysis import highlights
+def _passages(found: _Verified, question: Question, text: str) -> list[Passage]:
+    from deedbox.search.index.analysis import highlights, share
 
+    rows = list[tuple[_Row, float]]()
+    for hit, upload, chunk in found.rows:
+        said = None if question.mode == "semantic" else share(chunk.text, text)
+        how = relevance(hit, said, dense=DENSE_WEIGHT, words=WORDS_WEIGHT)
+        if how >= question.min_relevance:
+            rows.append(((hit, upload, chunk), how))
+    if question.min_relevance:
+        rows = rows[question.offset : question.offset + question.top_k]
     return [
-        Passage(upload, chunk, hit.score, highlights(chunk.text, text), signed=upload.id in found.signed)
-        for hit, upload, chunk in found.rows
+        Passage(upload, chunk, hit.score, how, highlights(chunk.text, text), signed=upload.id in found.signed)
+        for (hit, upload, chunk), how in rows
     ]

@@ -8,26 +8,15 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.search import filing
+from deedbox.search.conditions import KINDS, METADATA, Condition
+from deedbox.search.conditions import store as conditions
+from deedbox.search.conditions.store import Where
 from deedbox.search.reader import Reader
 from deedbox.search.upload import MetadataValue, Status, Upload
 
 UPLOAD_COLUMNS = (
     "id, workspace_id, filename, media_type, size_bytes, sha256, text_length, pages, status, status_before, error,"
     " revision, created_at, indexed_at, document_id, collection, metadata"
-)
-
-# Seen when it is asked: a file may be uploaded before or after the server learns that it was sealed here.
-_IS_SEALED = (
-    "exists (select 1 from sealed_hashes"
-    " where sealed_hashes.workspace_id = u.workspace_id and sealed_hashes.sha256 = u.sha256)"
-)
-
-
-# In two lists that are made once, not for every upload: a sealed file may be uploaded by hand too.
-_SIGNED_BY = (
-    "select {column} from signers join documents on documents.packet_id = signers.packet_id"
-    " join sealed_files on sealed_files.document_id = documents.id"
-    " where signers.workspace_id = :workspace_id and signers.email = :signer"
 )
 
 
@@ -100,18 +89,28 @@ def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
 def known(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> set[str]:
     """Those of the ids that are uploads of the workspace, and there for this reader."""
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
-    sql = f"select id from uploads u where {_there_for(reader)} and id in ({', '.join(f':{one}' for one in named)})"
-    return {row[0] for row in tx.all(sql, workspace_id=reader.workspace_id, **named)}
+    there = _there_for(reader)
+    sql = f"select id from uploads u where {there.sql} and id in ({', '.join(f':{one}' for one in named)})"
+    return {row[0] for row in tx.all(sql, **there.values, **named)}
 
 
-def _there_for(reader: Reader) -> str:
+def _there_for(reader: Reader) -> Where:
     """What an upload `u` must be to exist for this reader."""
-    return "u.workspace_id = :workspace_id" + ("" if reader.documents else " and u.document_id is null")
+    sql, values = "u.workspace_id = :workspace_id", dict[str, Value](workspace_id=reader.workspace_id)
+    if not reader.documents:
+        sql += " and u.document_id is null"
+    if reader.collections is not None:
+        named = {f"of{number}": name for number, name in enumerate(sorted(reader.collections))}
+        sql += f" and u.collection in ({', '.join(f':{name}' for name in named)})"
+        values |= named
+    return Where(sql, values)
 
 
 def hides(tx: Tx, reader: Reader) -> bool:
-    """Whether the workspace has entries that do not exist for this reader."""
+    """Whether the workspace may have entries that do not exist for this reader."""
     sql = "select 1 from uploads where workspace_id = :workspace_id and document_id is not null limit 1"
+    if reader.collections is not None:
+        return True
     return not reader.documents and tx.one(sql, workspace_id=reader.workspace_id) is not None
 
 
@@ -134,7 +133,8 @@ def with_text(tx: Tx, workspace_id: str, name: str, text: str) -> list[Upload]:
 
 
 _SUMMARY = (
-    f"select {', '.join(f'u.{name.strip()}' for name in UPLOAD_COLUMNS.split(','))}, coalesce(s.chunks, 0), s.recipe"
+    f"select {', '.join(f'u.{name.strip()}' for name in UPLOAD_COLUMNS.split(','))},"
+    " coalesce(s.chunks, 0) as chunks, s.recipe"
     " from uploads u left join libraries b on b.workspace_id = u.workspace_id"
     " left join index_log l on l.workspace_id = u.workspace_id and l.recipe = b.recipe and l.upload_id = u.id"
     " left join chunk_sets s on s.id = l.chunk_set_id"
@@ -151,19 +151,20 @@ def summary(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary | None:
 def summaries(tx: Tx, reader: Reader, after: str | None, most: int, collection: str | None) -> list[UploadSummary]:
     """Uploads of the collection, or of all, after the one with this id, oldest first."""
     values: dict[str, Value] = {"after": after or "", "most": most}
-    within = ""
+    there, within = _there_for(reader), ""
     if collection is not None:
         within, values["collection"] = " and u.collection = :collection", collection
-    sql = f"{_SUMMARY} where {_there_for(reader)}{within} and u.id > :after order by u.id limit :most"
-    return [_summary(row) for row in tx.all(sql, workspace_id=reader.workspace_id, **values)]
+    sql = f"{_SUMMARY} where {there.sql}{within} and u.id > :after order by u.id limit :most"
+    return [_summary(row) for row in tx.all(sql, **there.values, **values)]
 
 
 def newest(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> list[UploadSummary]:
     """Uploads whose names hold this text, before the one with this id, newest first."""
+    there = _there_for(reader)
     rows = tx.all(
-        f"{_SUMMARY} where {_there_for(reader)} and instr(u.filename_folded, :named) > 0 and u.id < :before"
+        f"{_SUMMARY} where {there.sql} and instr(u.filename_folded, :named) > 0 and u.id < :before"
         " order by u.id desc limit :most",
-        workspace_id=reader.workspace_id,
+        **there.values,
         named=_folded(named),
         before=before or "upl_~",
         most=most,
@@ -204,23 +205,11 @@ def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
     return [read_upload(row) for row in rows]
 
 
-def matching(tx: Tx, reader: Reader, conditions: Mapping[str, Value]) -> list[str]:
-    """The uploads there for this reader that meet the conditions: moments bound the time of upload, `signed` and
-    `of_document` are 1 or 0, `signer` is an address, others are equal."""
-    compared = {
-        "created_after": "created_at >= :created_after",
-        "created_before": "created_at < :created_before",
-        "signed": f"{_IS_SEALED} = (:signed = 1)",
-        "of_document": "(document_id is not null) = (:of_document = 1)",
-        "signer": f"(document_id in ({_SIGNED_BY.format(column='documents.id')})"
-        f" or sha256 in ({_SIGNED_BY.format(column='sealed_files.sha256')}))",
-    }
-    also = "".join(f" and {compared.get(name, f'{name} = :{name}')}" for name in conditions)
-    rows = tx.all(
-        f"select id from uploads u where {_there_for(reader)}{also} order by id",
-        workspace_id=reader.workspace_id,
-        **conditions,
-    )
+def matching(tx: Tx, reader: Reader, condition: Condition) -> list[str]:
+    """The uploads there for this reader that meet the condition."""
+    there, wanted = _there_for(reader), conditions.where(condition)
+    sql = f"select u.id from uploads u where {there.sql} and {wanted.sql} order by u.id"
+    rows = tx.all(sql, **there.values, **wanted.values)
     return [row[0] for row in rows]
 
 
@@ -232,6 +221,29 @@ def named(tx: Tx, reader: Reader, parts: Collection[str]) -> set[str]:
     return {row[0] for row in tx.all(sql, workspace_id=reader.workspace_id, **names)}
 
 
+def count_values(tx: Tx, reader: Reader, condition: Condition, only: Collection[str] | None, field: str) -> list[Row]:
+    """Kind, text, number and count of the field's most frequent values, in uploads that meet the condition, `only` of
+    these."""
+    there, wanted = _there_for(reader), conditions.where(condition)
+    named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(only or ())}
+    among = f" and u.id in ({', '.join(f':{one}' for one in named)})" if named else ""
+    values: dict[str, Value] = {**there.values, **wanted.values, **named, "most": limits.FACET_VALUES}
+    source = "uploads u"
+    if field.startswith(METADATA):
+        source += " join upload_values v on v.upload_id = u.id and v.name = :name"
+        value, values["name"] = "v.kind as kind, v.text as text, v.number as number", field.removeprefix(METADATA)
+    elif KINDS[field] == "boolean":
+        value = f"'boolean' as kind, null as text, {conditions.FIELDS[field]} as number"
+    else:
+        value = f"'{KINDS[field]}' as kind, {conditions.FIELDS[field]} as text, null as number"
+    sql = (
+        f"select kind, text, number, count(*) as uploads from (select {value} from {source} where {there.sql}"
+        f" and {wanted.sql}{among}) as counted group by kind, text, number"
+        " order by uploads desc, kind, text, number limit :most"
+    )
+    return tx.all(sql, **values)
+
+
 def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
     """Those of the uploads whose bytes were sealed in the workspace."""
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
@@ -239,7 +251,7 @@ def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
         return set()
     sql = (
         "select id from uploads u where workspace_id = :workspace_id"
-        f" and id in ({', '.join(f':{one}' for one in named)}) and {_IS_SEALED}"
+        f" and id in ({', '.join(f':{one}' for one in named)}) and {conditions.IS_SEALED}"
     )
     return {row[0] for row in tx.all(sql, workspace_id=workspace_id, **named)}
 
@@ -292,18 +304,37 @@ def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | No
 
 def count_unindexed(tx: Tx, reader: Reader) -> int:
     """Uploads that wait for an index run; counted no further than one beyond the bound."""
-    waiting = f"select 1 from uploads u where {_there_for(reader)} and status = 'uploaded' limit :most"
-    row = tx.one(
-        f"select count(*) from ({waiting}) as waiting",
-        workspace_id=reader.workspace_id,
-        most=limits.UNINDEXED_COUNTED + 1,
+    there = _there_for(reader)
+    waiting = f"select 1 from uploads u where {there.sql} and status = 'uploaded' limit :most"
+    row = tx.one(f"select count(*) from ({waiting}) as waiting", most=limits.UNINDEXED_COUNTED + 1, **there.values)
+    return int(row[0]) if row else 0
+
+
+def count_uploads(tx: Tx, reader: Reader) -> int:
+    there = _there_for(reader)
+    row = tx.one(f"select count(*) from uploads u where {there.sql}", **there.values)
+    return int(row[0]) if row else 0
+
+
+def count_chunks(tx: Tx, reader: Reader) -> int:
+    """The chunks in service of what is there for this reader."""
+    there = _there_for(reader)
+    counted = f"select coalesce(sum(chunks), 0) from ({_SUMMARY} where {there.sql}) as counted"
+    row = tx.one(counted, **there.values)
+    return int(row[0]) if row else 0
+
+
+def collections(tx: Tx, reader: Reader, after: str, most: int) -> list[tuple[str, int]]:
+    """The names of collections after this one, in order, and how many uploads lie in each."""
+    there = _there_for(reader)
+    rows = tx.all(
+        f"select u.collection, count(*) from uploads u where {there.sql} and u.collection > :after"
+        " group by u.collection order by u.collection limit :most",
+        after=after,
+        most=most,
+        **there.values,
     )
-    return int(row[0]) if row else 0
-
-
-def count_uploads(tx: Tx, workspace_id: str) -> int:
-    row = tx.one("select count(*) from uploads where workspace_id = :id", id=workspace_id)
-    return int(row[0]) if row else 0
+    return [(row[0], int(row[1])) for row in rows]
 
 
 # extracted text
@@ -383,11 +414,12 @@ def queries(tx: Tx, workspace_id: str) -> int:
     return int(row[0]) if row else 0
 
 
-def stored_bytes(tx: Tx, workspace_id: str) -> int:
-    """Bytes of the workspace's files, each content once."""
+def stored_bytes(tx: Tx, reader: Reader) -> int:
+    """Bytes of the files that are there for this reader, each content once."""
+    there = _there_for(reader)
     row = tx.one(
-        "select coalesce(sum(size_bytes), 0) from (select distinct sha256, size_bytes from uploads"
-        " where workspace_id = :id) as contents",
-        id=workspace_id,
+        "select coalesce(sum(size_bytes), 0) from (select distinct sha256, size_bytes from uploads u"
+        f" where {there.sql}) as contents",
+        **there.values,
     )
     return int(row[0]) if row else 0

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, cast
 from litestar import Litestar
 
 from deedbox.kernel import limits
-from deedbox.web.api_search import answers, content, embeddings, health, index_runs, info, query
+from deedbox.web.api_search import answers, collections, content, embeddings, health, index_runs, info, query
 from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import (
     archive,
@@ -79,6 +79,7 @@ ROUTES = [
     *events.ROUTES,
     *health.ROUTES,
     *uploads.ROUTES,
+    *collections.ROUTES,
     *content.ROUTES,
     *info.ROUTES,
     *index_runs.ROUTES,

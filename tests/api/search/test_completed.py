@@ -59,6 +59,9 @@ async def test_people_and_source_are_filters(search: Search) -> None:
     assert await found(signer="Ann@example.com") == {lease["doc_id"]}
     assert await found(signer="ben@example.com") == {other["doc_id"]}
     assert await found(signer="nobody@example.com") == set()
+    not_ann = {"field": "signer", "op": "ne", "value": "ann@example.com"}
+    assert await found(**not_ann) == {other["doc_id"], by_hand}
+    assert await found(**{"not": not_ann, "signed": True}) == {lease["doc_id"]}
     assert await found(source="document") == {lease["doc_id"], other["doc_id"]}
     assert await found(source="upload") == {by_hand}
     assert await found(source="upload", signed=True) == set()

@@ -12,6 +12,8 @@ from deedbox.client.records.search import (
     Answer,
     Chunk,
     ChunkPage,
+    Collection,
+    CollectionPage,
     DocumentList,
     Health,
     Indexed,
@@ -33,6 +35,13 @@ class ListUploadsQuery(TypedDict, total=False):
     """How many to show at most; without it, all."""
     collection: str
     """Only those in this collection."""
+
+
+class ListCollectionsQuery(TypedDict, total=False):
+    """What `list_collections` can be asked for."""
+
+    limit: int
+    """How many to show at most."""
 
 
 class DocumentChunksQuery(TypedDict, total=False):
@@ -110,6 +119,14 @@ class SearchCalls:
 
         Nothing is read or indexed again: the very next query knows it."""
         return self._connection.answer(Call("PATCH", f"/documents/{part(doc_id)}", body=body), Upload)
+
+    def list_collections(self, **query: Unpack[ListCollectionsQuery]) -> Iterator[Collection]:
+        """List collections, by name, and how many documents lie in each.
+
+        A collection exists while a document lies in it."""
+        return self._connection.pages(
+            Call("GET", "/collections", query=query), CollectionPage, lambda page: page.collections
+        )
 
     def document_content(self, doc_id: str) -> Download:
         """The original bytes."""
@@ -233,6 +250,14 @@ class AsyncSearchCalls:
 
         Nothing is read or indexed again: the very next query knows it."""
         return await self._connection.answer(Call("PATCH", f"/documents/{part(doc_id)}", body=body), Upload)
+
+    def list_collections(self, **query: Unpack[ListCollectionsQuery]) -> AsyncIterator[Collection]:
+        """List collections, by name, and how many documents lie in each.
+
+        A collection exists while a document lies in it."""
+        return self._connection.pages(
+            Call("GET", "/collections", query=query), CollectionPage, lambda page: page.collections
+        )
 
     def document_content(self, doc_id: str) -> AsyncDownload:
         """The original bytes."""

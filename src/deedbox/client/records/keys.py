@@ -38,6 +38,8 @@ class Key(Struct, frozen=True, kw_only=True):
     """When it was revoked; null unless that happened."""
     rate_limit: RateLimit | None
     """Limits of this key's own; null: those of its tier."""
+    collections: list[str] | None
+    """The collections of the library that the key is limited to; null: all."""
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
@@ -92,5 +94,7 @@ class MadeKey(Struct, frozen=True, kw_only=True):
     """When it was revoked; null unless that happened."""
     rate_limit: RateLimit | None
     """Limits of this key's own; null: those of its tier."""
+    collections: list[str] | None
+    """The collections of the library that the key is limited to; null: all."""
     key: str | None
     """The key itself. It is shown only here; null in the answer to a repeated Idempotency-Key."""

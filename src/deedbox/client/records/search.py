@@ -72,6 +72,24 @@ class DocumentList(Struct, frozen=True, kw_only=True):
     """Give it as `cursor` to get the next page; null on the last one."""
 
 
+class Collection(Struct, frozen=True, kw_only=True):
+    name: str
+    """What it is called."""
+    documents: int
+    """How many documents lie in it."""
+
+
+class CollectionPage(Struct, frozen=True, kw_only=True):
+    collections: list[Collection]
+    """The collections of this page, by name."""
+    count: int
+    """How many are in this answer."""
+    has_more: bool
+    """Whether there are more."""
+    next_cursor: str | None
+    """Give it as `cursor` to get the next page; null on the last one."""
+
+
 class Chunk(Struct, frozen=True, kw_only=True):
     chunk_id: str
     """The chunk's id: the document's and its number."""
@@ -119,13 +137,13 @@ class Info(Struct, frozen=True, kw_only=True):
 
 class Stats(Struct, frozen=True, kw_only=True):
     documents: int
-    """Documents of the workspace."""
+    """Documents of the workspace that are there for the key."""
     chunks: int
     """Chunks of those that are indexed."""
     queries: int
     """Queries that were answered so far."""
     storage_bytes: int
-    """Bytes of the files and of the index."""
+    """Bytes of the files, and of the index if all of it is there for the key."""
     index_size: int
     """Vectors that answer queries."""
 
@@ -147,7 +165,7 @@ class Indexed(Struct, frozen=True, kw_only=True):
     total_chunks: int
     """Chunks of the documents in scope."""
     index_size: int
-    """Vectors in the whole index."""
+    """Vectors in the whole index, of what is there for the key."""
     elapsed_seconds: float
     """How long it took."""
     message: str
@@ -231,6 +249,17 @@ class ChunkPlace(Struct, frozen=True, kw_only=True):
     """The document of the signing API whose sealed file it is; null for what was uploaded."""
 
 
+class ResultDocument(Struct, frozen=True, kw_only=True):
+    filename: str
+    """Its name."""
+    collection: str
+    """The collection that it lies in."""
+    metadata: dict[str, str | int | float | bool]
+    """Values by name, as they were given."""
+    signed: bool
+    """Whether the file was sealed in this workspace, known by its bytes."""
+
+
 class ResultChunk(Struct, frozen=True, kw_only=True):
     chunk_id: str
     """The chunk's id: the document's and its number."""
@@ -240,6 +269,18 @@ class ResultChunk(Struct, frozen=True, kw_only=True):
     """Higher is better; comparable within one answer only."""
     metadata: ChunkPlace
     """Where the chunk stands."""
+    relevance: float
+    """From 0 to 1: how near it is in meaning, and how many of the query's words it has, whatever else was
+    found."""
+    document: ResultDocument
+    """The document that it is of."""
+
+
+class Count(Struct, frozen=True, kw_only=True):
+    value: str | int | float | bool
+    """The value; a date in UTC."""
+    documents: int
+    """How many documents have it."""
 
 
 class QueryAnswer(Struct, frozen=True, kw_only=True):
@@ -296,3 +337,5 @@ class Answer(Struct, frozen=True, kw_only=True):
     """What it was written from, best first: `[1]` is the first."""
     elapsed_ms: float
     """How long it took, in milliseconds."""
+    facets: dict[str, list[Count]] | None = None
+    """For each field that was asked for, its most frequent values; left out if none was."""

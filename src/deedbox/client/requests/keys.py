@@ -45,6 +45,9 @@ class NewKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When the key stops working; must lie ahead."""
     rate_limit: RateLimit | None = None
     """Limits of this key's own."""
+    collections: list[str] | None = None
+    """Only these collections of the library exist for the key, for good. What its other scopes open stays
+    open."""
 
 
 class KeyChange(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -23,7 +23,11 @@ class IndexOrder(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Only these documents; without it, all that were uploaded."""
 
 
-class QueryFilter(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class QueryFilter(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"and_": "and", "or_": "or", "not_": "not"}
+):
+    """Everything that is said must be so. A comparison has `field`, `op` and `value`."""
+
     filename: str | None = None
     """Only documents of exactly this name."""
     media_type: str | None = None
@@ -39,6 +43,20 @@ class QueryFilter(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Only documents that this e-mail address was asked to sign, and that are completed."""
     source: Literal["document", "upload"] | None = None
     """Only what was uploaded, or only documents of the signing API."""
+    and_: "list[QueryFilter] | None" = None
+    """Only documents that all of these filters let through."""
+    or_: "list[QueryFilter] | None" = None
+    """Only documents that one of these filters lets through."""
+    not_: "QueryFilter | None" = None
+    """Only documents that this filter keeps out."""
+    field: str | None = None
+    """What is compared: `filename`, `media_type`, `collection`, `status`, `source`, `created_at`, `signed`,
+    `signer`, or `metadata.` and a name of the metadata."""
+    op: Literal["eq", "exists", "gt", "gte", "in", "lt", "lte", "ne"] | None = None
+    """How it is compared; `in` takes a list of values, `exists` true or false."""
+    value: bool | int | float | str | list[bool | int | float | str] | UnsetType = UNSET
+    """What it is compared with. Values are compared with values of their kind; a text that is an ISO date is a
+    date."""
 
 
 class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,6 +69,8 @@ class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What decides: meaning and words, or one of them."""
     doc_ids: list[str] | None = None
     """Only these documents, each of which must exist."""
+    collections: list[str] | None = None
+    """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
     receipt: bool = False
@@ -71,3 +91,12 @@ class NewAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stream: bool = False
     """Whether the answer comes as server-sent events, sentence by sentence; so too with `Accept:
     text/event-stream`."""
+    offset: int = 0
+    """How many of the best to pass over."""
+    group_by: Literal["document"] | None = None
+    """The best passage of each document, instead of all passages."""
+    min_relevance: float = 0.0
+    """Only passages that are at least so relevant."""
+    facets: list[str] | None = None
+    """Counts the values of these fields in documents that may answer: `collection`, `media_type`, `status`,
+    `source`, `signed`, or `metadata.` and a name."""

@@ -74,6 +74,8 @@ class Hit(msgspec.Struct, frozen=True):
     number: int
     score: float
     """Cosine for the dense leg, BM25 for the words; higher is better."""
+    cosine: float | None = None
+    """Where the score is made of more than one."""
 
 
 class Candidate(msgspec.Struct, frozen=True):

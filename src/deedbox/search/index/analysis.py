@@ -79,13 +79,25 @@ def of_text(text: str) -> list[str]:
     return terms if language == languages.ENGLISH else [languages.mark(language), *terms]
 
 
+def telling(query: str) -> list[str]:
+    """The words of a query that tell what it is about: all but stop words, unless it has no others."""
+    words = _words(query)
+    language = languages.of_words(words)
+    return [word for word in words if language not in languages.stops_of(word)] or words
+
+
+def share(text: str, query: str) -> float:
+    """The part of what the query's telling words ask for that the text has, from 0 to 1."""
+    spoken = languages.of_words(_words(text), languages.LATIN)
+    wanted = frozenset(term for word in telling(query) for term in _word_terms(word, spoken))
+    return len(wanted.intersection(of_text(text))) / len(wanted) if wanted else 0.0
+
+
 def highlights(text: str, query: str) -> list[tuple[int, int]]:
     """Where the words of the text are that match the query: character offsets, in order, without overlap. Stop words
     count for the ranking, but are shown only when the query has no others."""
-    words = _words(query)
-    language, spoken = languages.of_words(words), languages.of_words(_words(text), languages.LATIN)
-    telling = [word for word in words if language not in languages.stops_of(word)]
-    wanted = frozenset(term for word in telling or words for term in _word_terms(word, spoken))
+    spoken = languages.of_words(_words(text), languages.LATIN)
+    wanted = frozenset(term for word in telling(query) for term in _word_terms(word, spoken))
     found: list[tuple[int, int]] = []
     if not wanted:
         return found

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.errors import BadRequest, DeedboxError
 from deedbox.search.answers.draft import Answer, Draft
 from deedbox.search.answers.support import Sentence
@@ -37,6 +38,8 @@ class NewAnswer(msgspec.Struct, forbid_unknown_fields=True):
     """What decides which passages: meaning and words, or one of them."""
     doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.QUERY_DOC_IDS)] | None = None
     """Only these documents, each of which must exist."""
+    collections: Annotated[list[CollectionName], Meta(min_length=1, max_length=limits.QUERY_COLLECTIONS)] | None = None
+    """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
     stream: bool = False
@@ -96,7 +99,14 @@ async def answer(request: AnyRequest, data: JSONBody[NewAnswer]) -> Response[Ans
     or `error`."""
     here, begun = context.of(request), stopwatch()
     here.take_time(limits.QUERY_SECONDS + limits.ANSWER_SECONDS)
-    wanted = NewQuery(data.query, data.top_k or limits.ANSWER_PASSAGES, data.mode, data.doc_ids, data.filter)
+    wanted = NewQuery(
+        data.query,
+        data.top_k or limits.ANSWER_PASSAGES,
+        data.mode,
+        data.doc_ids,
+        collections=data.collections,
+        filter=data.filter,
+    )
     asked = question(wanted, here.holder)
     draft = await here.deedbox.answers.draft(here.reader, asked)
     streamed = data.stream or _STREAM in request.headers.get("accept", "")

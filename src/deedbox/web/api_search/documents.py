@@ -11,12 +11,14 @@ from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, UnsetType
 
 from deedbox.kernel import limits
+from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.search import library
 from deedbox.search.extract.kinds import kind_of
-from deedbox.search.filing import CollectionName, Filing, FilingChange
+from deedbox.search.filing import Filing, FilingChange
 from deedbox.search.library import File
+from deedbox.search.reader import Reader
 from deedbox.search.store import UploadSummary
 from deedbox.search.upload import MetadataValue, Status, Upload
 from deedbox.web.frame import body, context, form, once, openapi, upload, write_back
@@ -115,7 +117,8 @@ _FILED_FORM: dict[str, Any] = {
                 "minLength": 1,
                 "maxLength": limits.COLLECTION_CHARS,
                 "pattern": limits.COLLECTION_PATTERN,
-                "description": "The collection to put it into; `default` by default.",
+                "description": "The collection to put it into; by default `default`, or the first of the key's own"
+                " where that is not among them.",
             },
             "metadata": {
                 "type": "string",
@@ -139,7 +142,7 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
     beside = Beside("collection", "metadata")
     with once.claimed(request):
         async with upload.one_file(request, here.deedbox.blobs, kind_of, page=beside) as part:
-            filing = _filing(beside)
+            filing = _filing(beside, here.reader)
             content = f"{part.received.blob.sha256}\n{part.filename}\n".encode() + _encode(filing)
             async with _parsed(here, part) as file:
 
@@ -150,9 +153,9 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
                 return answer
 
 
-def _filing(beside: Beside) -> Filing:
-    """What the form says of where the document belongs."""
-    given: dict[str, Any] = {}
+def _filing(beside: Beside, reader: Reader) -> Filing:
+    """What the form says of where the document belongs; Forbidden if the reader can put nothing there."""
+    given: dict[str, Any] = {"collection": reader.collection}
     if (collection := beside.text("collection")) is not None:
         given["collection"] = collection
     if (metadata := beside.text("metadata")) is not None:
@@ -160,7 +163,9 @@ def _filing(beside: Beside) -> Filing:
             given["metadata"] = msgspec.json.decode(metadata)
         except (msgspec.DecodeError, RecursionError) as error:
             raise BadRequest("metadata: it is not a JSON object") from error
-    return body.of_kind(Filing, given)
+    filing = body.of_kind(Filing, given)
+    reader.need(filing.collection)
+    return filing
 
 
 @get(

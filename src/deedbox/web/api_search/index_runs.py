@@ -16,10 +16,10 @@ from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, DeedboxError, TimedOut
 from deedbox.kernel.jobs import Job
-from deedbox.search import ingest
-from deedbox.search.chunks import store as chunk_store
+from deedbox.search import ingest, library
 from deedbox.search.embed_document import Phase
 from deedbox.search.ingest import Failure
+from deedbox.search.reader import Reader
 from deedbox.web.api_search.query import DocId
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
@@ -50,7 +50,7 @@ class Indexed(msgspec.Struct, frozen=True, omit_defaults=True):
     total_chunks: int
     """Chunks of the documents in scope."""
     index_size: int
-    """Vectors in the whole index."""
+    """Vectors in the whole index, of what is there for the key."""
     elapsed_seconds: float
     """How long it took."""
     message: str
@@ -147,7 +147,7 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
     job_id, headers = await _planned(request)
     headers["Location"] = f"/jobs/{job_id}"
     if "respond-async" in request.headers.get("prefer", "").lower():
-        job = await here.deedbox.db.read(lambda tx: ingest.find(tx, here.caller.workspace_id, job_id))
+        job = await here.deedbox.db.read(lambda tx: ingest.find(tx, here.reader, job_id))
         accepted: Response[Any] = Response(run(job), status_code=202, headers=headers)
         return accepted
     try:
@@ -155,7 +155,7 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
             job_at_end = await here.deedbox.ingest.ended(job_id)
     except TimeoutError as error:
         raise TimedOut("Request took too long", headers={"Location": headers["Location"]}) from error
-    size = await here.deedbox.db.read(lambda tx: chunk_store.indexed_chunks(tx, here.caller.workspace_id))
+    size = await here.deedbox.db.read(lambda tx: library.chunks_in_service(tx, here.reader))
     del headers["Location"]
     return Response(_answer(job_at_end, size, stopwatch() - begun), headers=headers)
 
@@ -168,15 +168,15 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
 )
 async def list_runs(request: AnyRequest) -> RunPage:
     here = context.of(request)
-    workspace, asked = here.caller.workspace_id, here.query
-    found = await here.deedbox.db.read(lambda tx: ingest.page(tx, workspace, asked.start, asked.limit + 1))
+    reader, asked = here.reader, here.query
+    found = await here.deedbox.db.read(lambda tx: ingest.page(tx, reader, asked.start, asked.limit + 1))
     return RunPage(*cursors.page([run(job) for job in found], asked.limit, lambda job: job.id))
 
 
 @get("/jobs/{job_id:str}", opt=door("search:read"), summary="How far an index run is", tags=["search"])
 async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     here = context.of(request)
-    return run(await here.deedbox.db.read(lambda tx: ingest.find(tx, here.caller.workspace_id, job_id)))
+    return run(await here.deedbox.db.read(lambda tx: ingest.find(tx, here.reader, job_id)))
 
 
 @get(
@@ -187,10 +187,10 @@ async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
 )
 async def follow_run(request: AnyRequest, job_id: FromPath[str]) -> ServerSentEvent:
     here = context.of(request)
-    await here.deedbox.db.read(lambda tx: ingest.find(tx, here.caller.workspace_id, job_id))
+    await here.deedbox.db.read(lambda tx: ingest.find(tx, here.reader, job_id))
     if here.deadline is not None:
         here.deadline.reschedule(None)
-    return ServerSentEvent(_events(here.deedbox, here.caller.workspace_id, job_id))
+    return ServerSentEvent(_events(here.deedbox, here.reader, job_id))
 
 
 @delete("/jobs/{job_id:str}", opt=door("search:write"), summary="End an index run", tags=["search"], status_code=200)
@@ -198,7 +198,7 @@ async def cancel_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     """What is indexed already stays indexed; a run that has ended stays as it is."""
     here = context.of(request)
     now = here.deedbox.clock.now()
-    return run(await here.deedbox.db.write(lambda tx: ingest.cancel(tx, here.caller.workspace_id, job_id, now)))
+    return run(await here.deedbox.db.write(lambda tx: ingest.cancel(tx, here.reader, job_id, now)))
 
 
 async def _planned(request: AnyRequest) -> tuple[str, dict[str, str]]:
@@ -235,12 +235,12 @@ def _answer(job: Job | None, size: int, seconds: float) -> Indexed:
     )
 
 
-async def _events(deedbox: Deedbox, workspace_id: str, job_id: str) -> AsyncIterator[ServerSentEventMessage]:
+async def _events(deedbox: Deedbox, reader: Reader, job_id: str) -> AsyncIterator[ServerSentEventMessage]:
     """An event whenever the run has got further, until it ends; a comment now and then, so that no proxy hangs up."""
     last, begun, spoken = b"", stopwatch(), stopwatch()
     with deedbox.ingest.runs.watch(job_id) as watch:
         while stopwatch() - begun < limits.JOB_EVENTS_SECONDS:
-            seen = run(await deedbox.db.read(lambda tx: ingest.find(tx, workspace_id, job_id)))
+            seen = run(await deedbox.db.read(lambda tx: ingest.find(tx, reader, job_id)))
             text = msgspec.json.encode(seen)
             ended = seen.finished_at is not None
             if text != last:

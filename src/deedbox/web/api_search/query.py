@@ -1,7 +1,6 @@
 """Query the indexed documents."""
 
 import asyncio
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,15 +9,20 @@ from litestar.params import JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
-from deedbox.kernel.clock import instant, stopwatch
+from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
+from deedbox.search import conditions, facets, store
 from deedbox.search import query as queries
 from deedbox.search import receipt as receipts
-from deedbox.search import store
+from deedbox.search.conditions import Condition, Every
+from deedbox.search.facets import Count
 from deedbox.search.query import Answered, Mode, Passage, Question
 from deedbox.search.receipt import Asked
-from deedbox.web.frame import context, moments
+from deedbox.search.upload import MetadataValue
+from deedbox.web.api_search.filters import Field, QueryFilter, condition
+from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest, Context
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
@@ -27,28 +31,9 @@ from deedbox.web.frame.query import QUERY
 
 _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
-Text = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
-Moment = Annotated[datetime, Meta(tz=True)]
 QueryText = Annotated[
     str, Meta(extra_json_schema={"minLength": 1, "maxLength": limits.QUERY_CHARS, "pattern": _NOT_BLANK})
 ]
-
-
-class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
-    filename: Text | None = None
-    """Only documents of exactly this name."""
-    media_type: Text | None = None
-    """Only documents of this media type."""
-    created_after: Moment | None = None
-    """Only documents uploaded then or later."""
-    created_before: Moment | None = None
-    """Only documents uploaded earlier."""
-    signed: bool | None = None
-    """Only files and certificates that were sealed in this workspace, known by their bytes; or only the others."""
-    signer: Text | None = None
-    """Only documents that this e-mail address was asked to sign, and that are completed."""
-    source: Literal["upload", "document"] | None = None
-    """Only what was uploaded, or only documents of the signing API."""
 
 
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,10 +46,22 @@ class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     """What decides: meaning and words, or one of them."""
     doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.QUERY_DOC_IDS)] | None = None
     """Only these documents, each of which must exist."""
+    collections: Annotated[list[CollectionName], Meta(min_length=1, max_length=limits.QUERY_COLLECTIONS)] | None = None
+    """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
+    offset: Annotated[int, Meta(ge=0, le=limits.QUERY_OFFSET_MAX)] = 0
+    """How many of the best to pass over."""
+    group_by: Literal["document"] | None = None
+    """The best passage of each document, instead of all passages."""
+    min_relevance: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """Only passages that are at least so relevant."""
+    facets: Annotated[list[Field], Meta(min_length=1, max_length=limits.QUERY_FACETS)] | None = None
+    """Counts the values of these fields in documents that may answer: `collection`, `media_type`, `status`, `source`,
+    `signed`, or `metadata.` and a name."""
     receipt: bool = False
-    """Whether the answer is to come with a receipt; in the address, `receipt=true` says the same."""
+    """Whether the answer is to come with a receipt; in the address, `receipt=true` says the same. Not with facets,
+    which are counted of the present."""
 
 
 class QueryWish(msgspec.Struct, frozen=True):
@@ -97,6 +94,17 @@ class ChunkPlace(msgspec.Struct, frozen=True):
     """The document of the signing API whose sealed file it is; null for what was uploaded."""
 
 
+class ResultDocument(msgspec.Struct, frozen=True):
+    filename: str
+    """Its name."""
+    collection: str
+    """The collection that it lies in."""
+    metadata: dict[str, MetadataValue]
+    """Values by name, as they were given."""
+    signed: bool
+    """Whether the file was sealed in this workspace, known by its bytes."""
+
+
 class ResultChunk(msgspec.Struct, frozen=True):
     chunk_id: str
     """The chunk's id: the document's and its number."""
@@ -106,9 +114,13 @@ class ResultChunk(msgspec.Struct, frozen=True):
     """Higher is better; comparable within one answer only."""
     metadata: ChunkPlace
     """Where the chunk stands."""
+    relevance: float
+    """From 0 to 1: how near it is in meaning, and how many of the query's words it has, whatever else was found."""
+    document: ResultDocument
+    """The document that it is of."""
 
 
-class QueryAnswer(msgspec.Struct, frozen=True):
+class QueryAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     query: str
     """The question, without spaces around it."""
     count: int
@@ -116,6 +128,8 @@ class QueryAnswer(msgspec.Struct, frozen=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    facets: dict[str, list[Count]] | UnsetType = UNSET
+    """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | UnsetType = UNSET
     """If it was asked for: a compact JWS, by the certificate that the workspace seals with, over the query, the state
     of the index and each result with the hash of its file. `deedbox verify` checks the whole answer with it."""
@@ -138,9 +152,14 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     asked = question(data, here.holder)
     workspace = here.caller.workspace_id
     keyed = "idempotency-key" in request.headers
+    if (proven := data.receipt or here.query.receipt) and data.facets:
+        raise BadRequest("receipt: an answer with facets has none, because they are counted of the present. Ask twice.")
     found = await queries.answered(here.deedbox.search, here.reader, asked, counted=not keyed)
     made = answer_of(asked, found, round((stopwatch() - begun) * 1000, 3))
-    if data.receipt or here.query.receipt:
+    if fields := data.facets:
+        counted = await here.deedbox.db.read(lambda tx: facets.counts(tx, here.reader, asked, fields))
+        made = msgspec.structs.replace(made, facets=counted)
+    if proven:
         made = await _with_receipt(here, Asked(here.reader, asked, found), made)
     if not keyed:
         return Response(made)
@@ -170,32 +189,25 @@ def question(data: NewQuery, caller: str) -> Question:
     text = data.query.strip()
     if not 1 <= len(text) <= limits.QUERY_CHARS:
         raise BadRequest(f"query: it must have 1 to {limits.QUERY_CHARS} characters")
+    facets.need(data.facets or [])
     return Question(
         text=text,
         top_k=data.top_k or limits.TOP_K_DEFAULT,
         mode=data.mode,
         doc_ids=None if data.doc_ids is None else frozenset(data.doc_ids),
-        conditions=_conditions(data.filter or QueryFilter()),
+        condition=_condition(data),
         caller=caller,
+        offset=data.offset,
+        by_document=data.group_by is not None,
+        min_relevance=data.min_relevance,
     )
 
 
-def _conditions(wanted: QueryFilter) -> dict[str, str | int]:
-    named: dict[str, str | int | None] = {
-        "filename": wanted.filename,
-        "media_type": wanted.media_type,
-        "created_after": _instant("filter.created_after", wanted.created_after),
-        "created_before": _instant("filter.created_before", wanted.created_before),
-        "signed": None if wanted.signed is None else int(wanted.signed),
-        "signer": None if wanted.signer is None else wanted.signer.strip().lower(),
-        "of_document": None if wanted.source is None else int(wanted.source == "document"),
-    }
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _instant(name: str, moment: datetime | None) -> str | None:
-    known = moments.in_utc(name, moment)
-    return None if known is None else instant(known)
+def _condition(data: NewQuery) -> Condition | None:
+    """What a document has to be; None if it may be anything."""
+    within = [] if data.collections is None else [conditions.within(data.collections)]
+    wanted = [] if data.filter is None else [condition(data.filter)]
+    return Every((*within, *wanted)) if within or wanted else None
 
 
 def result(passage: Passage) -> ResultChunk:
@@ -214,7 +226,8 @@ def result(passage: Passage) -> ResultChunk:
         signed=passage.signed,
         document_id=upload.document_id,
     )
-    return ResultChunk(passage.id, chunk.text, passage.score, place)
+    document = ResultDocument(upload.filename, upload.collection, dict(upload.metadata), passage.signed)
+    return ResultChunk(passage.id, chunk.text, passage.score, place, passage.relevance, document)
 
 
 ROUTES = [ask]

@@ -16,6 +16,7 @@ from deedbox.kernel.errors import Code, DeedboxError
 from deedbox.pdf.lines import Line
 from deedbox.search import library
 from deedbox.search import query as queries
+from deedbox.search.conditions import Condition, Every, Op, compare
 from deedbox.search.engine import NOTHING_INDEXED
 from deedbox.search.excerpt import Piece, excerpt, pieces
 from deedbox.search.extract.kinds import KINDS
@@ -113,23 +114,24 @@ async def _answer(request: AnyRequest, asked: SearchQuery) -> list[Passage]:
         text=asked.text,
         top_k=limits.SEARCH_PAGE_PASSAGES,
         mode="keyword" if asked.mode else "hybrid",
-        conditions=_conditions(asked),
+        condition=_condition(asked),
         caller=here.holder,
     )
     # Whoever only looks at another passage of the same answer has asked once.
     return await queries.answer(here.deedbox.search, here.reader, question, counted=not asked.passage)
 
 
-def _conditions(asked: SearchQuery) -> dict[str, str | int]:
-    named: dict[str, str | int | None] = {
-        "of_document": int(asked.source == "document") if asked.source else None,
-        "signed": int(asked.signed == "yes") if asked.signed else None,
-        "signer": asked.signer.strip().lower() or None,
-        "media_type": KINDS[asked.type].media_type if asked.type else None,
-        "created_after": _midnight(asked.from_day),
-        "created_before": _midnight(asked.to_day, after=True),
-    }
-    return {name: value for name, value in named.items() if value is not None}
+def _condition(asked: SearchQuery) -> Condition | None:
+    wanted: list[tuple[str, Op, bool | str | None]] = [
+        ("source", "eq", asked.source or None),
+        ("signed", "eq", asked.signed == "yes" if asked.signed else None),
+        ("signer", "eq", asked.signer.strip() or None),
+        ("media_type", "eq", KINDS[asked.type].media_type if asked.type else None),
+        ("created_at", "gte", _midnight(asked.from_day)),
+        ("created_at", "lt", _midnight(asked.to_day, after=True)),
+    ]
+    compared = [compare(field, op, value) for field, op, value in wanted if value is not None]
+    return Every(tuple(compared)) if compared else None
 
 
 def _midnight(day: str, *, after: bool = False) -> str | None:

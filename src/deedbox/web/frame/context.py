@@ -103,8 +103,10 @@ class Context:
 
     @property
     def reader(self) -> Reader:
-        """The caller, as one who looks at the library: signed documents are there for who may read documents."""
-        return Reader(self.caller.workspace_id, documents=self.caller.may("documents:read"))
+        """The caller, as one who looks at the library: signed documents are there for who may read documents,
+        and collections for whose key is not limited to others."""
+        caller = self.caller
+        return Reader(caller.workspace_id, caller.may("documents:read"), caller.collections)
 
     @property
     def person(self) -> Person:

@@ -108,6 +108,8 @@ SAMPLES: dict[str, Any] = {
     "KeyRecord.id": id_of("key"),
     "KeyRecord.name": "Billing",
     "KeyRecord.rate_limit": None,
+    "KeyRecord.collections": None,
+    "MadeKey.collections": None,
     "MailRecord.about": id_of("doc"),
     "MailRecord.id": id_of("mail"),
     "MailRecord.kind": "invitation",

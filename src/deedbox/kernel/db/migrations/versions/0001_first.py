@@ -97,7 +97,8 @@ create table api_keys (
     created_by TEXT not null,
     expires_at TEXT,
     last_used_at TEXT,
-    revoked_at TEXT
+    revoked_at TEXT,
+    collections TEXT
 );
 create index api_keys_of_workspace on api_keys (workspace_id, id);
 create index api_keys_by_maker on api_keys (created_by);

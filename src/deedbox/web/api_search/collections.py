@@ -1,0 +1,52 @@
+"""The collections that documents lie in."""
+
+import msgspec
+from litestar import get
+from msgspec import UNSET, UnsetType
+
+from deedbox.kernel.collection import CollectionName
+from deedbox.search import library
+from deedbox.web.frame import context
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
+from deedbox.web.frame.doors import door
+from deedbox.web.frame.query import QUERY
+
+
+class CollectionQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: CollectionName | UnsetType = UNSET
+    """`next_cursor` of the page before."""
+
+
+class CollectionRecord(msgspec.Struct, frozen=True):
+    name: str
+    """What it is called."""
+    documents: int
+    """How many documents lie in it."""
+
+
+class CollectionPage(msgspec.Struct, frozen=True):
+    collections: list[CollectionRecord]
+    """The collections of this page, by name."""
+    count: int
+    has_more: bool
+    next_cursor: str | None
+
+
+@get(
+    "/collections",
+    opt={**door("search:read"), QUERY: CollectionQuery},
+    summary="List collections, by name, and how many documents lie in each",
+    tags=["search"],
+)
+async def list_collections(request: AnyRequest) -> CollectionPage:
+    """A collection exists while a document lies in it."""
+    here = context.of(request)
+    asked, reader = here.query, here.reader
+    found = await here.deedbox.db.read(lambda tx: library.collections(tx, reader, asked.start or "", asked.limit + 1))
+    records = [CollectionRecord(*one) for one in found]
+    return CollectionPage(*cursors.page(records, asked.limit, lambda one: one.name))
+
+
+ROUTES = [list_collections]

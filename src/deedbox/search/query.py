@@ -140,9 +140,24 @@ class _Search:
         except IndexUnusable:
             self._engine.workspace_index(place, serving).distrust()
             return None
-        return await self._engine.db.read(
-            lambda tx: _verified(tx, reader, serving.recipe, hits, words, question.top_k, mark)
-        )
+        return await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, mark))
+
+    def _verified(self, tx: Tx, recipe: str, hits: Sequence[Hit], mark: int) -> _Verified:
+        # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
+        # so neither deleted nor replaced text can be answered, and no score belongs to another text.
+        rows: list[_Row] = []
+        reader, most, complete = self._reader, self._question.top_k, True
+        for hit in hits:
+            current = chunk_store.unchanged_chunk(tx, reader.workspace_id, recipe, hit.upload_id, hit.number, mark)
+            # A document may have come in since it was asked whether there are any.
+            if current is None or not reader.sees(current[0]):
+                complete = False
+            elif self._wording.admits(current[1].text):
+                rows.append((hit, *current))
+            if len(rows) == most:
+                break
+        signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
+        return _Verified(rows, signed, complete=complete or len(rows) == most)
 
 
 def _scope(tx: Tx, reader: Reader, question: Question, filenames: Sequence[str]) -> frozenset[str] | None:
@@ -210,26 +225,6 @@ def _z_scores(scores: Sequence[float]) -> list[float]:
     if spread <= 1e-9 * max(1.0, abs(mean)):
         return [0.0] * len(scores)
     return [(score - mean) / spread for score in scores]
-
-
-def _verified(
-    tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], words: Wording, most: int, mark: int
-) -> _Verified:
-    # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
-    # so neither deleted nor replaced text can be answered, and no score belongs to another text.
-    rows: list[_Row] = []
-    complete = True
-    for hit in hits:
-        current = chunk_store.unchanged_chunk(tx, reader.workspace_id, recipe, hit.upload_id, hit.number, mark)
-        # A document may have come in since it was asked whether there are any.
-        if current is None or not reader.sees(current[0]):
-            complete = False
-        elif words.admits(current[1].text):
-            rows.append((hit, *current))
-        if len(rows) == most:
-            break
-    signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
-    return _Verified(rows, signed, complete=complete or len(rows) == most)
 
 
 def _highlighted(found: _Verified, text: str) -> list[Passage]:

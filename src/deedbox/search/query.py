@@ -3,8 +3,8 @@ confirms them."""
 
 import asyncio
 import math
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ from deedbox.search.wording import Wording
 if TYPE_CHECKING:
     from deedbox.search.index import Vector
 
+T = TypeVar("T")
 Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
 DENSE_WEIGHT = 0.55
 WORDS_WEIGHT = 0.45
@@ -140,7 +141,7 @@ class _Search:
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 with span("highlights"):
-                    passages = await asyncio.to_thread(_passages, found, self._question, self._wording.text)
+                    passages = await asyncio.to_thread(self._passages, found)
                     return Answered(passages, found.recipe, found.watermark)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
@@ -162,12 +163,54 @@ class _Search:
         vector, mark = await self._vector(serving), index.watermark
         only = await self._engine.db.read(lambda tx: _scope(tx, reader, question, words.filenames))
         try:
-            hits = _chosen(await asyncio.to_thread(_hits, index, question, words, vector, only), question)
+            hits = await asyncio.to_thread(_hits, index, question, words, vector, only)
         except IndexUnusable:
             self._engine.workspace_index(place, serving).distrust()
             return None
-        most = len(hits) if question.min_relevance else question.top_k
-        return await self._engine.db.read(lambda tx: _verified(tx, reader, serving.recipe, hits, words, most, mark))
+        if not self._chooses_by_text:
+            hits = _chosen(hits, lambda hit: hit, question)
+        return await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, mark))
+
+    def _verified(self, tx: Tx, recipe: str, hits: Sequence[Hit], mark: int) -> _Verified:
+        # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
+        # so neither deleted nor replaced text can be answered, and no score belongs to another text.
+        rows: list[_Row] = []
+        reader, complete = self._reader, True
+        most = len(hits) if self._chooses_by_text else self._question.top_k
+        for hit in hits:
+            current = chunk_store.unchanged_chunk(tx, reader.workspace_id, recipe, hit.upload_id, hit.number, mark)
+            # A document may have come in since it was asked whether there are any.
+            if current is None or not reader.sees(current[0]):
+                complete = False
+            elif self._wording.admits(current[1].text):
+                rows.append((hit, *current))
+            if len(rows) == most:
+                break
+        signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
+        return _Verified(recipe, mark, rows, signed, complete=complete or len(rows) == most)
+
+    @property
+    def _chooses_by_text(self) -> bool:
+        """Whether texts decide which passages are there, before some of these are passed over or stand for others."""
+        question = self._question
+        return question.min_relevance > 0 or (self._wording.sifts and (question.offset > 0 or question.by_document))
+
+    def _passages(self, found: _Verified) -> list[Passage]:
+        from deedbox.search.index.analysis import highlights, share
+
+        question, text = self._question, self._wording.text
+        rows = list[tuple[_Row, float]]()
+        for hit, upload, chunk in found.rows:
+            said = None if question.mode == "semantic" else share(chunk.text, text)
+            how = relevance(hit, said, dense=DENSE_WEIGHT, words=WORDS_WEIGHT)
+            if how >= question.min_relevance:
+                rows.append(((hit, upload, chunk), how))
+        if self._chooses_by_text:
+            rows = _chosen(rows, lambda row: row[0][0], question)[: question.top_k]
+        return [
+            Passage(upload, chunk, hit.score, how, highlights(chunk.text, text), signed=upload.id in found.signed)
+            for (hit, upload, chunk), how in rows
+        ]
 
 
 def _scope(tx: Tx, reader: Reader, question: Question, filenames: Sequence[str]) -> frozenset[str] | None:
@@ -205,15 +248,14 @@ def _by_meaning(candidates: Sequence[Candidate]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, hit.upload_id, hit.number))
 
 
-def _chosen(hits: list[Hit], question: Question) -> list[Hit]:
+def _chosen(found: list[T], hit_of: Callable[[T], Hit], question: Question) -> list[T]:
     """Those of which passages may be answered, best first."""
     if question.by_document:
-        best: dict[str, Hit] = {}
-        for hit in hits:
-            best.setdefault(hit.upload_id, hit)
-        hits = list(best.values())
-    # How relevant a passage is tells its text: of those that are not, none is passed over.
-    return hits if question.min_relevance else hits[question.offset :]
+        best: dict[str, T] = {}
+        for each in found:
+            best.setdefault(hit_of(each).upload_id, each)
+        found = list(best.values())
+    return found[question.offset :]
 
 
 def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:
@@ -248,40 +290,3 @@ def _z_scores(scores: Sequence[float]) -> list[float]:
     if spread <= 1e-9 * max(1.0, abs(mean)):
         return [0.0] * len(scores)
     return [(score - mean) / spread for score in scores]
-
-
-def _verified(
-    tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], words: Wording, most: int, mark: int
-) -> _Verified:
-    # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
-    # so neither deleted nor replaced text can be answered, and no score belongs to another text.
-    rows: list[_Row] = []
-    complete = True
-    for hit in hits:
-        current = chunk_store.unchanged_chunk(tx, reader.workspace_id, recipe, hit.upload_id, hit.number, mark)
-        # A document may have come in since it was asked whether there are any.
-        if current is None or not reader.sees(current[0]):
-            complete = False
-        elif words.admits(current[1].text):
-            rows.append((hit, *current))
-        if len(rows) == most:
-            break
-    signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
-    return _Verified(recipe, mark, rows, signed, complete=complete or len(rows) == most)
-
-
-def _passages(found: _Verified, question: Question, text: str) -> list[Passage]:
-    from deedbox.search.index.analysis import highlights, share
-
-    rows = list[tuple[_Row, float]]()
-    for hit, upload, chunk in found.rows:
-        said = None if question.mode == "semantic" else share(chunk.text, text)
-        how = relevance(hit, said, dense=DENSE_WEIGHT, words=WORDS_WEIGHT)
-        if how >= question.min_relevance:
-            rows.append(((hit, upload, chunk), how))
-    if question.min_relevance:
-        rows = rows[question.offset : question.offset + question.top_k]
-    return [
-        Passage(upload, chunk, hit.score, how, highlights(chunk.text, text), signed=upload.id in found.signed)
-        for (hit, upload, chunk), how in rows
-    ]

@@ -56,7 +56,7 @@ def asked(query: str, spoken: Sequence[str] = ()) -> list[Asked]:
     for word in words:
         share = STOP_WORD if language in languages.stops_of(word) else 1.0
         for folded in _folded_words(word):
-            terms = tuple(dict.fromkeys(_term(folded, each) for each in (languages.ENGLISH, *spoken)))
+            terms = tuple(dict.fromkeys(_known(each)[folded] for each in (languages.ENGLISH, *spoken)))
             counts[terms] = counts.get(terms, 0.0) + share
     return [Asked(terms, min(count, limits.QUERY_TERM_COUNT)) for terms, count in counts.items()]
 
@@ -71,11 +71,11 @@ def of_text(text: str) -> list[str]:
     not English."""
     words = _words(text)
     language = languages.of_words(words, languages.LATIN)
-    if not text.isascii():
-        words = _splitter().analyze(_prepared(text, asked=False))
-        terms = [_term(word, language) for word in words]
+    if text.isascii():
+        words = [word for word in words if len(word) < limits.TERM_BYTES]
     else:
-        terms = [_term(word.lower(), language) for word in words if len(word) < limits.TERM_BYTES]
+        words = _splitter().analyze(_prepared(text, asked=False))
+    terms = list(map(_known(language).__getitem__, words))
     return terms if language == languages.ENGLISH else [languages.mark(language), *terms]
 
 
@@ -145,18 +145,22 @@ def _splitter() -> tantivy.TextAnalyzer:
     return builder.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.ascii_fold()).build()
 
 
-def _term(folded: str, language: str) -> str:
-    """The term of a folded word in a chunk of this language."""
-    known = _terms.get((folded, language))
-    if known is None:
-        if len(_terms) >= limits.KNOWN_WORDS:
-            _terms.clear()
-        known = _terms[folded, language] = languages.term(folded, language)
-    return known
+class _Known(dict[str, str]):
+    """The terms of words in chunks of a language: most words have been seen before."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= limits.KNOWN_WORDS:
+            self.clear()
+        self[word] = term = languages.term(word.lower(), self._language)
+        return term
 
 
-_terms: dict[tuple[str, str], str] = {}
-"""By word and language. Stemming is most of the work, and most words have been seen before."""
+@cache
+def _known(language: str) -> _Known:
+    return _Known(language)
 
 
 @lru_cache(limits.HIGHLIGHT_WORDS)
@@ -166,7 +170,7 @@ def _folded_words(word: str) -> tuple[str, ...]:
 
 
 def _word_terms(word: str, language: str) -> list[str]:
-    return [_term(folded, language) for folded in _folded_words(word)]
+    return [_known(language)[folded] for folded in _folded_words(word)]
 
 
 def _marked(run: str, start: int, wanted: frozenset[str]) -> list[tuple[int, int]]:

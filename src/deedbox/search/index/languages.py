@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
+from itertools import chain
 
 import tantivy
 
@@ -35,14 +36,15 @@ _LEAD = 2
 def of_words(words: Iterable[str], among: Collection[str] = _NAMES) -> str:
     """The language whose stop words are most among these words; English unless that is clear."""
     # Single letters are stop words of many languages, and labels and variables of all.
-    met = Counter(language for word in words if len(word) > 1 for language in stops_of(word))
+    met = Counter(chain.from_iterable(map(stops_of, [word for word in words if len(word) > 1])))
     best = max(among, key=met.__getitem__)
     return best if met[best] - met[ENGLISH] >= _LEAD else ENGLISH
 
 
+@lru_cache(limits.HIGHLIGHT_WORDS)
 def stops_of(word: str) -> frozenset[str]:
     """The languages of which this is a stop word."""
-    return _stops_of(word) if len(word) <= limits.STOP_WORD_CHARS else frozenset()
+    return frozenset(language for language in _NAMES if not _stop_list(language).analyze(word))
 
 
 def mark(language: str) -> str:
@@ -67,11 +69,6 @@ def _stem(word: str, name: str) -> str:
 @cache
 def _stemmer(name: str) -> tantivy.TextAnalyzer:
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.stemmer(name)).build()
-
-
-@lru_cache(limits.KNOWN_WORDS)
-def _stops_of(word: str) -> frozenset[str]:
-    return frozenset(language for language in _NAMES if not _stop_list(language).analyze(word))
 
 
 @cache

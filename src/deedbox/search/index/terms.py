@@ -3,9 +3,12 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from deedbox.kernel import limits
 
 Numbers = NDArray[np.uint32]
 Places = NDArray[np.int64]
@@ -44,10 +47,11 @@ def empty() -> Terms:
     return Terms(np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
 
 
+@lru_cache(limits.KNOWN_WORDS)
 def number(term: str) -> int:
     """The number of a term. Two terms may share one; then they count as one in the same way everywhere."""
     return zlib.crc32(term.encode())
 
 
 def numbers(terms: Sequence[str]) -> Numbers:
-    return np.array([number(term) for term in terms], np.uint32)
+    return np.array(list(map(number, terms)), np.uint32)

@@ -10,7 +10,7 @@ import pytest
 
 from deedbox.authority import issue
 from tests import nursery, server
-from tests.cli.test_search import ENV, MODULE
+from tests.cli.search_commands import ENV, MODULE
 from tests.evidence.receipts import file, receipted
 from tests.pdf.issued import NOW, installation
 from tests.rigs.tampering import Office

@@ -13,6 +13,7 @@ from deedbox.kernel.db import Database
 from deedbox.kernel.settings import Settings
 from deedbox.search import query, replay
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.conditions import Either, Every, Not, compare
 from deedbox.search.query import Answered, Question
 from deedbox.search.receipt import Asked, _payload, asked_of
 from deedbox.search.replay import NoReplay
@@ -70,14 +71,18 @@ async def test_what_comes_later_is_not_in_the_index_of_then(corpus: Corpus, mode
 
 async def test_the_question_survives_its_statement(corpus: Corpus) -> None:
     doc_ids = frozenset(await grown(corpus))
-    _, statement = await asked(corpus, doc_ids=doc_ids, conditions={"filename": "a.txt", "signed": 0}, top_k=2)
+    named, rest = compare("filename", "eq", "a.txt"), compare("metadata.year", "in", [2025, 2026.5, "x"])
+    condition = Every((named, Either((rest, Not(compare("signed", "eq", value=False))))))
+    _, statement = await asked(corpus, doc_ids=doc_ids, condition=condition, top_k=2, offset=1, min_relevance=0.5)
     reader, question = asked_of(statement)
     assert reader == corpus.reader()
     assert question == Question(
         "the rent of the boat",
         top_k=2,
         doc_ids=doc_ids,
-        conditions={"filename": "a.txt", "signed": 0},
+        condition=condition,
+        offset=1,
+        min_relevance=0.5,
         patient=True,
     )
     assert statement.options["doc_ids"] == sorted(doc_ids)

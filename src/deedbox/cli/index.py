@@ -14,10 +14,10 @@ import msgspec
 from deedbox.cli.folder_run import NOTHING, FolderRun
 from deedbox.cli.options import data_option, json_option, load, print_json
 from deedbox.kernel import limits
+from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.s3.place import place
 from deedbox.kernel.settings import Settings
 from deedbox.search.extract.kinds import SUPPORTED
-from deedbox.search.filing import CollectionName
 from deedbox.search.folders import Folder
 from deedbox.search.folders.local import LocalFolder
 from deedbox.search.folders.mirror import Left, Report, Wish

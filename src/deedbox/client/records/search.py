@@ -292,6 +292,8 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    facets: dict[str, list[Count]] | None = None
+    """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | None = None
     """If it was asked for: a compact JWS, by the certificate that the workspace seals with, over the query, the
     state of the index and each result with the hash of its file. `deedbox verify` checks the whole answer with
@@ -337,5 +339,3 @@ class Answer(Struct, frozen=True, kw_only=True):
     """What it was written from, best first: `[1]` is the first."""
     elapsed_ms: float
     """How long it took, in milliseconds."""
-    facets: dict[str, list[Count]] | None = None
-    """For each field that was asked for, its most frequent values; left out if none was."""

@@ -73,8 +73,18 @@ class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
+    offset: int = 0
+    """How many of the best to pass over."""
+    group_by: Literal["document"] | None = None
+    """The best passage of each document, instead of all passages."""
+    min_relevance: float = 0.0
+    """Only passages that are at least so relevant."""
+    facets: list[str] | None = None
+    """Counts the values of these fields in documents that may answer: `collection`, `media_type`, `status`,
+    `source`, `signed`, or `metadata.` and a name."""
     receipt: bool = False
-    """Whether the answer is to come with a receipt; in the address, `receipt=true` says the same."""
+    """Whether the answer is to come with a receipt; in the address, `receipt=true` says the same. Not with
+    facets, which are counted of the present."""
 
 
 class NewAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,17 +96,10 @@ class NewAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What decides which passages: meaning and words, or one of them."""
     doc_ids: list[str] | None = None
     """Only these documents, each of which must exist."""
+    collections: list[str] | None = None
+    """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
     stream: bool = False
     """Whether the answer comes as server-sent events, sentence by sentence; so too with `Accept:
     text/event-stream`."""
-    offset: int = 0
-    """How many of the best to pass over."""
-    group_by: Literal["document"] | None = None
-    """The best passage of each document, instead of all passages."""
-    min_relevance: float = 0.0
-    """Only passages that are at least so relevant."""
-    facets: list[str] | None = None
-    """Counts the values of these fields in documents that may answer: `collection`, `media_type`, `status`,
-    `source`, `signed`, or `metadata.` and a name."""

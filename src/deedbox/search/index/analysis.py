@@ -79,6 +79,11 @@ def of_text(text: str) -> list[str]:
     return terms if language == languages.ENGLISH else [languages.mark(language), *terms]
 
 
+def terms(text: str) -> list[str]:
+    """The different terms of a text, in their order, as if it were in English."""
+    return list(dict.fromkeys(term for said in asked(text) for term in said.terms))
+
+
 def telling(query: str) -> list[str]:
     """The words of a query that tell what it is about: all but stop words, unless it has no others."""
     words = _words(query)

@@ -17,7 +17,8 @@ from deedbox.kernel.errors import BadRequest, DeedboxError
 from deedbox.search.answers.draft import Answer, Draft
 from deedbox.search.answers.support import Sentence
 from deedbox.search.query import Mode
-from deedbox.web.api_search.query import DocId, NewQuery, QueryFilter, QueryText, ResultChunk, question, result
+from deedbox.web.api_search.filters import QueryFilter
+from deedbox.web.api_search.query import DocId, NewQuery, QueryText, ResultChunk, question, result
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import Door, door

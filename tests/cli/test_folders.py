@@ -187,7 +187,7 @@ def test_a_run_that_was_killed_is_gone_on_with(data: Path, tmp_path: Path) -> No
     for taken_in in (10, 30):
         words = [sys.executable, "-m", MODULE, "index", str(folder), "--data", str(data)]
         with nursery.Process(
-            [sys.executable, "-m", MODULE, *words],
+            words,
             env=server.environment(data, **ENV),
             stdout=subprocess.PIPE,
             text=True,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -187,7 +188,7 @@ def test_a_run_that_was_killed_is_gone_on_with(data: Path, tmp_path: Path) -> No
     for taken_in in (10, 30):
         words = [sys.executable, "-m", MODULE, "index", str(folder), "--data", str(data)]
         with nursery.Process(
-            [sys.executable, "-m", MODULE, *words],
+            words,
             env=server.environment(data, **ENV),
             stdout=subprocess.PIPE,
             text=True,
@@ -206,6 +207,25 @@ def test_a_run_that_was_killed_is_gone_on_with(data: Path, tmp_path: Path) -> No
     assert len(after) == total
     assert before.items() <= after.items()
     assert server.rows(data, "select count(*) from uploads where status <> 'indexed'") == [(0,)]
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
+    data, folder, total = tmp_path / "data", tmp_path / "many", 60
+    for number in range(total):
+        write(folder / f"{number}.txt", f"Paper {number} speaks of rent.")
+    result("keys", "create", "--name", "first", data=data)
+    words = [sys.executable, "-m", MODULE, "index", str(folder), "--data", str(data)]
+    pipe = subprocess.PIPE
+    with nursery.Process(words, env=server.environment(data, **ENV), stdout=pipe, stderr=pipe, text=True) as process:
+        while len(documents(data)) < 5:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    told = "\nInterrupted. What is taken in stays; the same command goes on with the rest.\n"
+    assert (process.returncode, output, errors) == (130, "", told)
+    assert 5 <= len(documents(data)) < total
+    assert result("index", str(folder), data=data)["indexed"] == total
 
 
 def test_wrong_use_is_told(tmp_path: Path, folder: Path) -> None:

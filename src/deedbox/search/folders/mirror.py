@@ -211,7 +211,7 @@ class _Comparison:
         try:
             yield
             self._away_in_a_row = 0
-        except Changed:
+        except (Changed, NotFound):  # the file is another one by now, or someone has deleted its document
             self._wait_for(path)
         except Unavailable as error:
             self._memory.is_lacking = True

@@ -139,7 +139,7 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     fields = data.facets or []
     counted: dict[str, list[Count]] | UnsetType = UNSET
     if fields:
-        counted = await here.deedbox.db.read(lambda tx: facets.counts(tx, here.reader, question, fields))
+        counted = await here.deedbox.db.read_aside(lambda tx: facets.counts(tx, here.reader, question, fields))
     made = QueryAnswer(question.text, len(results), round((stopwatch() - begun) * 1000, 3), results, counted)
     if not keyed:
         return Response(made)

@@ -37,6 +37,8 @@ async def _compared(database_url: str, index: str, folder: Path, clock: HandCloc
     cases = Cases(seed=18)
     async with opened(database_url, folder, clock, index=index) as api:
         await api.settle()
+        # The clock stands still.
+        api.key = await api.make_key(per_minute=limits.RATE_PER_MINUTE_MAX, per_day=limits.RATE_PER_DAY_MAX)
         search = Search(api, HashingEmbedder())
         api.deedbox.search.embedders = Embedders(lambda: search.embedder, lambda _: None)
         await api.deedbox.start()

@@ -9,6 +9,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.kernel.ids import new_id
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from tests.api.answers import faults
@@ -260,3 +261,29 @@ async def test_many_uploads_at_once_all_arrive(api: Api) -> None:
     assert [answer.status_code for answer in answers] == [200] * 12
     counts = await rows(api)
     assert (len(await listed(api)), counts["blobs"], counts["extractions"]) == (12, 6, 3)
+
+
+async def test_others_get_their_turn_while_the_whole_list_is_told(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LIST_BATCH", 1)
+    many = 200
+    records = [{"id": new_id("upl", api.clock.now()), "workspace": api.workspace} for _ in range(many)]
+    sql = (
+        "insert into uploads (id, workspace_id, filename, filename_folded, media_type, size_bytes, sha256, text_length,"
+        " status, revision, created_at) values (:id, :workspace, 'a.txt', 'a.txt', 'text/plain', 1, 'a', 1, 'uploaded',"
+        " 1, '2026-03-01T12:00:00Z')"
+    )
+    await api.deedbox.db.write(lambda tx: tx.many(sql, list(records)))
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    others = asyncio.create_task(take_turns())
+    try:
+        assert (await api.get("/documents")).json()["count"] == many
+    finally:
+        others.cancel()
+    assert turns > many

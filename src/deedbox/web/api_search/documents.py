@@ -1,5 +1,6 @@
 """Documents to be searched: upload, list, show, file, replace, delete."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal, cast
@@ -202,6 +203,7 @@ async def _in_pieces(here: Context, after: str | None, collection: str | None) -
     begun, count = _encode(DocumentList([], 0, False, None)).partition(b"]")[0], 0
     while found := await here.deedbox.db.read(batch):
         yield begun + b",".join(_encode(_record(one, recipe)) for one in found)
+        await asyncio.sleep(0)  # a read may take no turn of the loop, and a caller who is fast none either
         begun, count, after = b",", count + len(found), found[-1].upload.id
     end = b"]" + _encode(DocumentList([], count, False, None)).partition(b"]")[2]
     yield end if count else begun + end

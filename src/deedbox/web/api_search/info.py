@@ -64,7 +64,7 @@ async def info(request: AnyRequest) -> Info:
 async def stats(request: AnyRequest) -> StatsRecord:
     here = context.of(request)
     reader = here.reader
-    counted = await here.deedbox.db.read(lambda tx: library.stats(tx, reader))
+    counted = await here.deedbox.db.read_aside(lambda tx: library.stats(tx, reader))
     # What an index takes up is not told of a part of it.
     index_bytes = await here.deedbox.search.index_bytes(reader.workspace_id) if counted.whole else 0
     return StatsRecord(

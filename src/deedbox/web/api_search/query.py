@@ -157,7 +157,7 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     found = await queries.answered(here.deedbox.search, here.reader, asked, counted=not keyed)
     made = answer_of(asked, found, round((stopwatch() - begun) * 1000, 3))
     if fields := data.facets:
-        counted = await here.deedbox.db.read(lambda tx: facets.counts(tx, here.reader, asked, fields))
+        counted = await here.deedbox.db.read_aside(lambda tx: facets.counts(tx, here.reader, asked, fields))
         made = msgspec.structs.replace(made, facets=counted)
     if proven:
         made = await _with_receipt(here, Asked(here.reader, asked, found), made)

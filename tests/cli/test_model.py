@@ -56,6 +56,18 @@ def test_a_person_sees_which_model_is_in_use(data: Path) -> None:
     assert "is in use" in server.run("model", "use", "two", data=data).stdout
 
 
+def test_a_person_gives_and_sees_prefixes(data: Path, tmp_path: Path) -> None:
+    given = ("--query-prefix", "the ", "--passage-prefix", "no ")
+    listed = model(data, "install", str(tmp_path / "two"), *given)
+    assert [one["prefixes"] for one in listed["models"]] == [
+        {"query": "", "passage": ""},
+        {"query": "the ", "passage": "no "},
+    ]
+    shown = server.run("model", "list", data=data).stdout.splitlines()
+    assert shown[1].endswith(", 'the ' before a query, 'no ' before a passage")
+    assert "before" not in shown[0]
+
+
 def test_if_missing_does_nothing_when_a_model_is_there(data: Path) -> None:
     done = server.run("model", "install", "--if-missing", data=data, env=OFFLINE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -18,6 +18,7 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.reader import Reader
+from deedbox.search.rerank import Reranker
 from deedbox.search.upload import Chunk, Upload
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Passage(msgspec.Struct, frozen=True):
     highlights: list[tuple[int, int]]
     signed: bool = False
     """Whether the document's bytes were sealed in this workspace."""
+    reranked: bool | None = None
+    """Whether a reranker gave it its place; None where none was to."""
 
     @property
     def id(self) -> str:
@@ -66,6 +69,7 @@ class _Verified(msgspec.Struct, frozen=True):
     """The uploads among them that were sealed here."""
     complete: bool
     """No row is missing because its document has just changed."""
+    reranked: bool | None = None
 
 
 async def answer(engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True) -> list[Passage]:
@@ -112,6 +116,7 @@ class _Search:
         for attempt in range(limits.QUERY_TRIES):
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
+                found = await self._reranked(found)
                 with span("highlights"):
                     return await asyncio.to_thread(_highlighted, found, self._question.text)
         raise Unavailable("The index is being made anew. Try again in a moment.")
@@ -122,7 +127,8 @@ class _Search:
             return None
         if serving.recipe not in self._vectors:
             with span("embed the query"):
-                vectors = await serving.embedder.embed([self._question.text], urgent=True, caller=self._question.caller)
+                text, caller = self._question.text, self._question.caller
+                vectors = await serving.embedder.embed([text], urgent=True, caller=caller, role="query")
             self._vectors[serving.recipe] = vectors[0]
         return self._vectors[serving.recipe]
 
@@ -138,7 +144,24 @@ class _Search:
         except IndexUnusable:
             self._engine.workspace_index(place, serving).distrust()
             return None
-        return await self._engine.db.read(lambda tx: _verified(tx, reader, serving.recipe, hits, question.top_k, mark))
+        most = max(question.top_k, limits.RERANK_PASSAGES) if self._reranker else question.top_k
+        return await self._engine.db.read(lambda tx: _verified(tx, reader, serving.recipe, hits, most, mark))
+
+    @property
+    def _reranker(self) -> Reranker | None:
+        """The one that has the last word; none where the question says what decides."""
+        return self._engine.reranker if self._question.mode == "hybrid" else None
+
+    async def _reranked(self, found: _Verified) -> _Verified:
+        """The rows in the reranker's order; as they are, and so marked, if it gives none."""
+        if self._reranker is None:
+            return found
+        scores, most = None, self._question.top_k
+        if len(found.rows) <= limits.RERANK_PASSAGES:
+            with span("rerank"):
+                scores = await self._reranker.scores(self._question.text, [chunk.text for _, _, chunk in found.rows])
+        rows = found.rows if scores is None else _by_score(found.rows, scores)
+        return msgspec.structs.replace(found, rows=rows[:most], reranked=scores is not None)
 
 
 def _scope(tx: Tx, reader: Reader, question: Question) -> frozenset[str] | None:
@@ -209,10 +232,25 @@ def _verified(tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], most: in
     return _Verified(rows, signed, complete=len(rows) == min(most, len(hits)))
 
 
+def _by_score(rows: Sequence[_Row], scores: Sequence[float]) -> list[_Row]:
+    placed = [
+        (msgspec.structs.replace(hit, score=score), upload, chunk)
+        for (hit, upload, chunk), score in zip(rows, scores, strict=True)
+    ]
+    return sorted(placed, key=lambda row: (-row[0].score, row[0].upload_id, row[0].number))
+
+
 def _highlighted(found: _Verified, text: str) -> list[Passage]:
     from deedbox.search.index.analysis import highlights
 
     return [
-        Passage(upload, chunk, hit.score, highlights(chunk.text, text), signed=upload.id in found.signed)
+        Passage(
+            upload,
+            chunk,
+            hit.score,
+            highlights(chunk.text, text),
+            signed=upload.id in found.signed,
+            reranked=found.reranked,
+        )
         for hit, upload, chunk in found.rows
     ]

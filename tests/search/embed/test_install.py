@@ -21,7 +21,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, SetupError
-from deedbox.search.embed import fetch, install, models
+from deedbox.search.embed import Prefixes, fetch, install, models
 from deedbox.search.embed.fetch import Wheel
 from deedbox.search.embed.inference import LoadedModel
 from tests.search.embed import oracle, tiny
@@ -86,6 +86,26 @@ def test_the_pooling_and_the_window_that_a_model_names_are_taken(tmp_path: Path)
     assert float(vector @ oracle.vector(tiny.weights(), tiny.shape(), [2, 4, 5, 6, 3], "cls")) > 0.97
 
 
+@pytest.mark.parametrize("passage", ["passage", "document"])
+def test_the_prefixes_that_a_model_names_are_taken_unless_others_are_given(tmp_path: Path, passage: str) -> None:
+    source, place = tiny.write(tmp_path / "tiny"), tmp_path / "models"
+    prompts = {"query": "the ", passage: "a ", "clustering": "no "}
+    (source / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
+    assert installed(source, place).prefixes == Prefixes("the ", "a ")
+    given = install.install_folder(source, "tiny", place, tiny.unseen, {"query": "no "})
+    assert given.prefixes == Prefixes("no ", "a ")
+    assert models.current(place) == given
+
+
+@pytest.mark.parametrize("prefix", ["the " * 20, "a" * 501])
+def test_a_prefix_that_leaves_no_room_for_the_text_is_refused(tmp_path: Path, prefix: str) -> None:
+    with pytest.raises(BadRequest, match="too long"):
+        install.install_folder(
+            tiny.write(tmp_path / "tiny"), "tiny", tmp_path / "models", tiny.unseen, {"passage": prefix}
+        )
+    assert models.installed(tmp_path / "models") == []
+
+
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
@@ -95,6 +115,7 @@ def test_the_pooling_and_the_window_that_a_model_names_are_taken(tmp_path: Path)
         ("modules.json", b'[{"type": "sentence_transformers.models.Dense"}]', "not supported"),
         ("1_Pooling/config.json", b'{"pooling_mode_max_tokens": true}', "pools"),
         ("sentence_bert_config.json", b"[]", "cannot be read"),
+        ("config_sentence_transformers.json", b'{"prompts": [1]}', "cannot be read"),
     ],
 )
 def test_files_that_make_no_model_are_refused_by_name(tmp_path: Path, name: str, content: bytes, reason: str) -> None:

@@ -251,3 +251,6 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    reranked: bool | None = None
+    """Whether the server's reranker ordered them. False: it failed, or there are more than 64, and they stand as
+    without it. Null: there is none, or `mode` says what decides."""

@@ -57,7 +57,17 @@ def _check_models(settings: Settings) -> None:
             "The settings DEEDBOX_EMBEDDING_URL and DEEDBOX_EMBEDDING_MODEL belong together.",
             "Give both, or neither to use an installed model.",
         )
-    urls = {"EMBEDDING_URL": settings.embedding_url, "MODEL_HUB": settings.model_hub, "TSA_URL": settings.tsa_url}
+    if settings.rerank_url is None and (settings.rerank_key is not None or settings.rerank_model is not None):
+        raise SetupError(
+            "The settings DEEDBOX_RERANK_KEY and DEEDBOX_RERANK_MODEL mean nothing without DEEDBOX_RERANK_URL.",
+            "Give it too, or remove them.",
+        )
+    urls = {
+        "EMBEDDING_URL": settings.embedding_url,
+        "RERANK_URL": settings.rerank_url,
+        "MODEL_HUB": settings.model_hub,
+        "TSA_URL": settings.tsa_url,
+    }
     for name, url in urls.items():
         if url is not None and not _is_address(url):
             raise SetupError(

@@ -25,8 +25,9 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 MODULES, POOLING, SENTENCES = "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"
+PROMPTS = "config_sentence_transformers.json"
 NEEDED = (CONFIG, TOKENIZER, WEIGHTS)
-OPTIONAL = (MODULES, POOLING, SENTENCES)
+OPTIONAL = (MODULES, POOLING, SENTENCES, PROMPTS)
 
 _AGAIN = "Try again, or install from a folder that holds the model's files: deedbox model install FOLDER"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)

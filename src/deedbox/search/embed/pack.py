@@ -112,9 +112,10 @@ def _values(tensor: _Tensor, data: memoryview) -> "Tensor":
         scales = np.frombuffer(data[count:], "<f4").reshape(-1, 1)
         if len(whole) != len(scales):
             raise ValueError(f"{len(scales)} scales for {len(whole)} groups")
-        return (whole * scales).reshape(tensor.shape)
+        values: Tensor = (whole * scales).reshape(tensor.shape)
     except ValueError as error:
         raise BadRequest(f"The pack's {tensor.name} cannot be read: {error}") from error
+    return values
 
 
 def _named(name: str, values: "Tensor") -> "dict[str, Tensor]":
@@ -153,6 +154,7 @@ def _describe(header: _Header, folder: Path) -> None:
         fetch.CONFIG: config,
         fetch.POOLING: {f"pooling_mode_{'cls_token' if meta.pooling == 'cls' else 'mean_tokens'}": True},
         fetch.SENTENCES: {"max_seq_length": meta.max_length},
+        fetch.PROMPTS: {"prompts": {"query": meta.query_prefix, "passage": meta.passage_prefix}},
     }
     for name, said in written.items():
         (folder / name).parent.mkdir(exist_ok=True)

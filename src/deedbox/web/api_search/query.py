@@ -104,6 +104,9 @@ class QueryAnswer(msgspec.Struct, frozen=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    reranked: bool | None = None
+    """Whether the server's reranker ordered them. False: it failed, or there are more than {RERANK_PASSAGES}, and they
+    stand as without it. Null: there is none, or `mode` says what decides."""
 
 
 @post(
@@ -123,7 +126,8 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     keyed = "idempotency-key" in request.headers
     found = await queries.answer(here.deedbox.search, here.reader, question, counted=not keyed)
     results = [_result(passage) for passage in found]
-    made = QueryAnswer(question.text, len(results), round((stopwatch() - begun) * 1000, 3), results)
+    reranked = found[0].reranked if found else None
+    made = QueryAnswer(question.text, len(results), round((stopwatch() - begun) * 1000, 3), results, reranked)
     if not keyed:
         return Response(made)
 

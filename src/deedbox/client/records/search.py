@@ -253,4 +253,4 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     """The passages, best first."""
     reranked: bool | None = None
     """Whether the server's reranker ordered them. False: it failed, or there are more than 64, and they stand as
-    without it. Null: there is none, or `mode` says what decides."""
+    without it. Left out where there is none, or `mode` says what decides."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from litestar import Response, post
 from litestar.params import JSONBody
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, stopwatch
@@ -104,9 +104,9 @@ class QueryAnswer(msgspec.Struct, frozen=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
-    reranked: bool | None = None
+    reranked: bool | UnsetType = UNSET
     """Whether the server's reranker ordered them. False: it failed, or there are more than {RERANK_PASSAGES}, and they
-    stand as without it. Null: there is none, or `mode` says what decides."""
+    stand as without it. Left out where there is none, or `mode` says what decides."""
 
 
 @post(
@@ -126,7 +126,7 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     keyed = "idempotency-key" in request.headers
     found = await queries.answer(here.deedbox.search, here.reader, question, counted=not keyed)
     results = [_result(passage) for passage in found]
-    reranked = found[0].reranked if found else None
+    reranked = UNSET if not found or found[0].reranked is None else found[0].reranked
     made = QueryAnswer(question.text, len(results), round((stopwatch() - begun) * 1000, 3), results, reranked)
     if not keyed:
         return Response(made)

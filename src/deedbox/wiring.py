@@ -49,6 +49,7 @@ from deedbox.search.index.folders import IndexFolders
 from deedbox.search.ingest import Ingest
 from deedbox.search.library import TextCache
 from deedbox.search.renewal import FORGET_JOB, MODEL_CHOSEN, RENEW_JOB, Renewal
+from deedbox.search.rerank import open_reranker
 from deedbox.search.snapshots import plan as snapshot_plan
 from deedbox.search.snapshots.make import MakeSnapshots
 from deedbox.search.snapshots.plan import SNAPSHOT_JOB
@@ -248,6 +249,7 @@ class Deedbox:
             lambda recipe: embedders.open_former(settings, lambda: self.egress, recipe),
         )
         engine = SearchEngine(self.db, self.clock, settings, known_embedders)
+        engine.reranker = open_reranker(settings, lambda: self.egress)
         if self._keeps_snapshots:
             folders = cast(IndexFolders, engine.indexes)
             engine.builds.snapshots = TakeSnapshots(self.db, self.blobs, self.clock, engine.builds, folders)

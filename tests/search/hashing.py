@@ -13,7 +13,7 @@ import numpy as np
 from deedbox.search.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
-    from deedbox.search.embed import Vectors
+    from deedbox.search.embed import Role, Vectors
 
 DIMENSIONS = 64
 _WORD = re.compile(r"\w+")
@@ -27,6 +27,7 @@ class HashingEmbedder:
         self.name = name
         self.dimensions = DIMENSIONS
         self.recipe = f"{name}-{DIMENSIONS}"
+        self.roles: list[Role | None] = []
         self.calls = 0
         self.texts = 0
         self.warmed = False
@@ -42,7 +43,15 @@ class HashingEmbedder:
             for number, match in enumerate(found)
         ]
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool, caller: str = "") -> "Vectors":  # noqa: ARG002
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        urgent: bool,  # noqa: ARG002
+        caller: str = "",  # noqa: ARG002
+        role: "Role | None" = None,
+    ) -> "Vectors":
+        self.roles.append(role)
         self.calls += 1
         self.texts += len(texts)
         return np.stack([_vector(self.name, text) for text in texts])

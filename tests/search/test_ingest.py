@@ -12,7 +12,7 @@ from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Database, Value
 from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
 from deedbox.kernel.jobs import Job
-from deedbox.search import ingest, library, store
+from deedbox.search import ingest, library, query, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB
@@ -141,6 +141,13 @@ async def test_vectors_are_kept_as_they_were_made(bench: Bench) -> None:
     )
     expected = await bench.corpus.embedder.embed(["one rent", "two rent"], urgent=False)
     assert [bytes(row[0]) for row in rows] == [vector.astype("<f4").tobytes() for vector in expected]
+
+
+async def test_the_model_is_told_what_is_a_passage_and_what_a_question(bench: Bench) -> None:
+    await bench.corpus.add("one rent\n\ntwo rent")
+    await bench.run()
+    await query.answer(bench.corpus.engine, bench.corpus.reader(), query.Question("rent"))
+    assert bench.corpus.embedder.roles == ["passage", "query"]
 
 
 async def test_an_unchanged_document_is_skipped_and_a_twin_reuses_its_vectors(bench: Bench) -> None:

@@ -35,11 +35,11 @@ class Gate(HashingEmbedder):
         self.open = asyncio.Event()
         self.waiting = asyncio.Event()
 
-    async def embed(self, texts: Any, *, urgent: bool, caller: str = "") -> "Vectors":
+    async def embed(self, texts: Any, *, urgent: bool, caller: str = "", role: Any = None) -> "Vectors":
         if not urgent:
             self.waiting.set()
             await self.open.wait()
-        return await super().embed(texts, urgent=urgent, caller=caller)
+        return await super().embed(texts, urgent=urgent, caller=caller, role=role)
 
 
 class House:

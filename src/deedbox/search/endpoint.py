@@ -3,6 +3,7 @@
 import msgspec
 
 from deedbox.kernel.crypto import Secret
+from deedbox.search.embed import NO_PREFIXES, Prefixes
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -11,6 +12,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     url: str
     model: str
     key: Secret | None
+    prefixes: Prefixes = NO_PREFIXES
+    """What a model that embeds wants before its texts."""
 
     def at(self, path: str) -> str:
         return f"{self.url.rstrip('/')}/{path}"

@@ -17,6 +17,7 @@ from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, Place
 from deedbox.search.index.choose import open_indexes
 from deedbox.search.query_times import QueryTimes
+from deedbox.search.rerank import Reranker
 from deedbox.search.workspace_index import INDEX_UNUSABLE, INDEX_WANTED, WorkspaceIndex
 
 INDEX_JOB = "index"
@@ -38,6 +39,7 @@ class SearchEngine:
         self.db = db
         self.clock = clock
         self.embedders = embedders
+        self.reranker: Reranker | None = None
         self.times = QueryTimes(db, clock)
         self.extractor = Extractor(settings.sandbox_processes)
         self.keeps_index = True

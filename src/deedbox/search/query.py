@@ -20,6 +20,7 @@ from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.reader import Reader
 from deedbox.search.relevance import relevance
+from deedbox.search.rerank import Reranker
 from deedbox.search.upload import Chunk, Upload
 from deedbox.search.wording import Wording
 
@@ -75,6 +76,8 @@ class Answered(msgspec.Struct, frozen=True):
     passages: list[Passage]
     recipe: str
     watermark: int
+    reranked: bool | None
+    """Whether a reranker gave them their order; None where none was to."""
 
 
 _Row: TypeAlias = tuple[Hit, Upload, Chunk]
@@ -88,6 +91,7 @@ class _Verified(msgspec.Struct, frozen=True):
     """The uploads among them that were sealed here."""
     complete: bool
     """No row is missing because its document has just changed."""
+    reranked: bool | None = None
 
 
 async def answer(engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True) -> list[Passage]:
@@ -140,9 +144,10 @@ class _Search:
         for attempt in range(limits.QUERY_TRIES):
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
+                found = await self._reranked(found)
                 with span("highlights"):
                     passages = await asyncio.to_thread(self._passages, found)
-                    return Answered(passages, found.recipe, found.watermark)
+                    return Answered(passages, found.recipe, found.watermark, found.reranked)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _vector(self, serving: Serving) -> "Vector | None":
@@ -151,7 +156,8 @@ class _Search:
             return None
         if serving.recipe not in self._vectors:
             with span("embed the query"):
-                vectors = await serving.embedder.embed([self._wording.text], urgent=True, caller=self._question.caller)
+                text, caller = self._wording.text, self._question.caller
+                vectors = await serving.embedder.embed([text], urgent=True, caller=caller, role="query")
             self._vectors[serving.recipe] = vectors[0]
         return self._vectors[serving.recipe]
 
@@ -168,15 +174,15 @@ class _Search:
             self._engine.workspace_index(place, serving).distrust()
             return None
         if not self._chooses_by_text:
-            hits = _chosen(hits, lambda hit: hit, question)
+            hits = _grouped(hits, lambda hit: hit, question)
+            hits = hits if self._reranker else hits[question.offset :]
         return await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, mark))
 
     def _verified(self, tx: Tx, recipe: str, hits: Sequence[Hit], mark: int) -> _Verified:
         # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
         # so neither deleted nor replaced text can be answered, and no score belongs to another text.
         rows: list[_Row] = []
-        reader, complete = self._reader, True
-        most = len(hits) if self._chooses_by_text else self._question.top_k
+        reader, most, complete = self._reader, self._rows_wanted(hits), True
         for hit in hits:
             current = chunk_store.unchanged_chunk(tx, reader.workspace_id, recipe, hit.upload_id, hit.number, mark)
             # A document may have come in since it was asked whether there are any.
@@ -189,11 +195,36 @@ class _Search:
         signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
         return _Verified(recipe, mark, rows, signed, complete=complete or len(rows) == most)
 
+    def _rows_wanted(self, hits: Sequence[Hit]) -> int:
+        question = self._question
+        if self._chooses_by_text:
+            return len(hits)
+        return max(question.offset + question.top_k, limits.RERANK_PASSAGES) if self._reranker else question.top_k
+
     @property
     def _chooses_by_text(self) -> bool:
         """Whether texts decide which passages are there, before some of these are passed over or stand for others."""
         question = self._question
         return question.min_relevance > 0 or (self._wording.sifts and (question.offset > 0 or question.by_document))
+
+    @property
+    def _reranker(self) -> Reranker | None:
+        """The one that has the last word; none where the question says what decides."""
+        return self._engine.reranker if self._question.mode == "hybrid" else None
+
+    async def _reranked(self, found: _Verified) -> _Verified:
+        """The rows in the reranker's order; as they are, and so marked, if it gives none."""
+        if self._reranker is None:
+            return found
+        if self._chooses_by_text:
+            return msgspec.structs.replace(found, reranked=False)
+        scores, first = None, self._question.offset
+        if len(found.rows) <= limits.RERANK_PASSAGES:
+            with span("rerank"):
+                scores = await self._reranker.scores(self._wording.text, [chunk.text for _, _, chunk in found.rows])
+        rows = found.rows if scores is None else _by_score(found.rows, scores)
+        rows = rows[first : first + self._question.top_k]
+        return msgspec.structs.replace(found, rows=rows, reranked=scores is not None)
 
     def _passages(self, found: _Verified) -> list[Passage]:
         from deedbox.search.index.analysis import highlights, share
@@ -206,7 +237,8 @@ class _Search:
             if how >= question.min_relevance:
                 rows.append(((hit, upload, chunk), how))
         if self._chooses_by_text:
-            rows = _chosen(rows, lambda row: row[0][0], question)[: question.top_k]
+            rows = _grouped(rows, lambda row: row[0][0], question)
+            rows = rows[question.offset : question.offset + question.top_k]
         return [
             Passage(upload, chunk, hit.score, how, highlights(chunk.text, text), signed=upload.id in found.signed)
             for (hit, upload, chunk), how in rows
@@ -248,14 +280,14 @@ def _by_meaning(candidates: Sequence[Candidate]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, hit.upload_id, hit.number))
 
 
-def _chosen(found: list[T], hit_of: Callable[[T], Hit], question: Question) -> list[T]:
-    """Those of which passages may be answered, best first."""
-    if question.by_document:
-        best: dict[str, T] = {}
-        for each in found:
-            best.setdefault(hit_of(each).upload_id, each)
-        found = list(best.values())
-    return found[question.offset :]
+def _grouped(found: list[T], hit_of: Callable[[T], Hit], question: Question) -> list[T]:
+    """What was found, best first; of each document the best only, if that is asked for."""
+    if not question.by_document:
+        return found
+    best: dict[str, T] = {}
+    for each in found:
+        best.setdefault(hit_of(each).upload_id, each)
+    return list(best.values())
 
 
 def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:
@@ -290,3 +322,11 @@ def _z_scores(scores: Sequence[float]) -> list[float]:
     if spread <= 1e-9 * max(1.0, abs(mean)):
         return [0.0] * len(scores)
     return [(score - mean) / spread for score in scores]
+
+
+def _by_score(rows: Sequence[_Row], scores: Sequence[float]) -> list[_Row]:
+    placed = [
+        (msgspec.structs.replace(hit, score=score), upload, chunk)
+        for (hit, upload, chunk), score in zip(rows, scores, strict=True)
+    ]
+    return sorted(placed, key=lambda row: (-row[0].score, row[0].upload_id, row[0].number))

@@ -40,6 +40,7 @@ class _Past(SearchEngine):
     def __init__(self, present: SearchEngine, settings: Settings, serving: Serving) -> None:
         super().__init__(present.db, present.clock, msgspec.structs.replace(settings, index="local"), present.embedders)
         self._serving = serving
+        self.reranker = present.reranker
 
     async def serving(self, workspace_id: str) -> Serving:  # noqa: ARG002 (of the one that asked)
         return self._serving

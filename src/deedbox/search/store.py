@@ -215,10 +215,10 @@ def matching(tx: Tx, reader: Reader, condition: Condition) -> list[str]:
 
 def named(tx: Tx, reader: Reader, parts: Collection[str]) -> set[str]:
     """The uploads there for this reader whose names hold each of these, in any case."""
+    there = _there_for(reader)
     names: dict[str, Value] = {f"part{at}": _folded(part) for at, part in enumerate(parts)}
     holds = "".join(f" and instr(u.filename_folded, :{name}) > 0" for name in names)
-    sql = f"select id from uploads u where {_there_for(reader)}{holds}"
-    return {row[0] for row in tx.all(sql, workspace_id=reader.workspace_id, **names)}
+    return {row[0] for row in tx.all(f"select id from uploads u where {there.sql}{holds}", **there.values, **names)}
 
 
 def count_values(tx: Tx, reader: Reader, condition: Condition, only: Collection[str] | None, field: str) -> list[Row]:

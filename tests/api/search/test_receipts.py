@@ -49,9 +49,12 @@ async def test_a_receipt_says_what_was_asked_and_answered_from_which_state(searc
     told, [best] = statement(shown), shown["results"]
     assert (told["format"], told["query"], told["watermark"]) == ("deedbox-receipt/1", "deposit", 1)
     assert told["recipe"] == search.embedder.recipe
+    compared = {"type": "compare", "field": "media_type", "op": "eq", "keys": [["text", "text/plain", None]]}
+    condition = told["options"].pop("condition")
     assert told["options"] == {
-        "top_k": 1, "mode": "hybrid", "doc_ids": [lease], "conditions": {"media_type": "text/plain"},
+        "top_k": 1, "mode": "hybrid", "doc_ids": [lease], "offset": 0, "by_document": False, "min_relevance": 0,
     }  # fmt: skip
+    assert compared in condition["of"]
     [result] = told["results"]
     assert (result["rank"], result["chunk_id"], result["score"]) == (1, best["chunk_id"], best["score"])
     assert (result["file_sha256"], result["verification_code"]) == (best["metadata"]["sha256"], None)
@@ -64,6 +67,12 @@ async def test_the_body_asks_for_a_receipt_too_and_nobody_gets_one_unasked(searc
         assert list(shown) == ["query", "count", "elapsed_ms", "results"]
     bad = await search.api.post("/query?receipt=perhaps", {"query": "rent"})
     assert (bad.status_code, bad.json()["error"].startswith("receipt:")) == (400, True)
+
+
+async def test_what_is_counted_of_the_present_has_no_receipt(search: Search) -> None:
+    await search.indexed(LEASE)
+    refused = await search.api.post("/query?receipt=true", {"query": "deposit", "facets": ["collection"]})
+    assert (refused.status_code, refused.json()["error"].startswith("receipt:")) == (400, True)
 
 
 async def test_an_answer_without_results_has_a_receipt_too(search: Search) -> None:

@@ -15,6 +15,7 @@ from deedbox.kernel.errors import DeedboxError
 from deedbox.search.embed import graph, models
 from deedbox.search.embed.graph import Precision
 from deedbox.search.embed.inference import LoadedModel
+from deedbox.search.embed.turns import Part
 from deedbox.search.embed.vectors import unit
 from deedbox.search.upload import Extraction
 from tests.search.embed import oracle, tiny
@@ -55,6 +56,15 @@ def test_the_installed_model_gives_unit_vectors_that_know_what_is_alike(models_d
     assert rent.shape == (384,)
     assert all(abs(float(np.linalg.norm(vector)) - 1) < 1e-5 for vector in (rent, notice, question))
     assert float(rent @ question) > 0.5 > float(notice @ question)
+
+
+def test_chunks_leave_room_for_the_prefix() -> None:
+    engine = tiny_engine()
+    text, prefix = "the tenant pays rent . " * 40, "no rent no rent ? "
+    for before, fits in (("", False), (prefix, True)):
+        found = engine.spans(Extraction(text, None, []), 1000, 0, before)
+        windows = {count for count, _ in engine.read([Part(prefix + text[a:b], 0, 9) for a, b in found[:-1]])}
+        assert (windows == {1}) is fits
 
 
 def test_a_text_has_the_same_vector_alone_and_among_others(models_dir: Path) -> None:

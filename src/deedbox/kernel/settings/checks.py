@@ -62,9 +62,15 @@ def _check_models(settings: Settings) -> None:
             "The settings DEEDBOX_CHAT_URL and DEEDBOX_CHAT_MODEL belong together.",
             "Give both, or neither to have answers without a model.",
         )
+    if settings.rerank_url is None and (settings.rerank_key is not None or settings.rerank_model is not None):
+        raise SetupError(
+            "The settings DEEDBOX_RERANK_KEY and DEEDBOX_RERANK_MODEL mean nothing without DEEDBOX_RERANK_URL.",
+            "Give it too, or remove them.",
+        )
     urls = {
         "EMBEDDING_URL": settings.embedding_url,
         "CHAT_URL": settings.chat_url,
+        "RERANK_URL": settings.rerank_url,
         "MODEL_HUB": settings.model_hub,
         "TSA_URL": settings.tsa_url,
     }

@@ -23,6 +23,7 @@ SECRETS = (
     "service_ecosystem_key",
     "embedding_key",
     "chat_key",
+    "rerank_key",
     "smtp_url",
     "pkcs11_pin",
     "s3_access_key",
@@ -194,6 +195,32 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     chat_key: Annotated[Secret | None, Meta(description="The key for `chat_url`.")] = None
     chat_model: Annotated[str | None, Meta(description="The model to ask `chat_url` for.")] = None
+    embedding_query_prefix: Annotated[
+        str,
+        Meta(
+            max_length=limits.MODEL_PREFIX_CHARS,
+            description="What `embedding_model` wants before every question, such as `query: `, its space included.",
+        ),
+    ] = ""
+    embedding_passage_prefix: Annotated[
+        str,
+        Meta(
+            max_length=limits.MODEL_PREFIX_CHARS,
+            description="What `embedding_model` wants before every passage, such as `passage: `.",
+        ),
+    ] = ""
+    rerank_url: Annotated[
+        str | None,
+        Meta(
+            description="An endpoint, up to its `/rerank`, that puts the best passages of hybrid queries into their"
+            " final order: TEI's, Cohere's, Jina's, or one like them. An address that is not public needs"
+            " `egress_allow`."
+        ),
+    ] = None
+    rerank_key: Annotated[Secret | None, Meta(description="The key for `rerank_url`.")] = None
+    rerank_model: Annotated[
+        str | None, Meta(description="The model to ask `rerank_url` for, where it takes one; TEI does not.")
+    ] = None
     tsa_url: Annotated[
         str | None,
         Meta(

@@ -24,7 +24,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "pkcs11_certificate_file",
     ),
     "search": (
-        "models_dir", "model_hub", "embedding_url", "embedding_key", "embedding_model", "chunk_size", "chunk_overlap",
+        "models_dir", "model_hub", "embedding_url", "embedding_key", "embedding_model", "embedding_query_prefix",
+        "embedding_passage_prefix", "rerank_url", "rerank_key", "rerank_model", "chunk_size", "chunk_overlap",
         "chat_url", "chat_key", "chat_model",
     ),
     "load": ("anonymous_per_minute", "connections_per_address", "sandbox_processes", "job_concurrency", "converters"),

@@ -2,8 +2,11 @@
 
 A recipe names how chunks and their vectors are made: chunks of another recipe are stale."""
 
+import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+import msgspec
 
 from deedbox.search.upload import Chunk, Extraction
 
@@ -18,7 +21,26 @@ CHUNKER = 1
 """Grows when the same text is cut otherwise than before."""
 
 
-def recipe_name(model: str, fingerprint: str, size: int, overlap: int) -> str:
+Role: TypeAlias = Literal["query", "passage"]
+
+
+class Prefixes(msgspec.Struct, frozen=True):
+    """What stands before every question and every passage that a model reads, where it was trained so."""
+
+    query: str = ""
+    passage: str = ""
+
+    def before(self, role: Role | None) -> str:
+        return {"query": self.query, "passage": self.passage, None: ""}[role]
+
+
+NO_PREFIXES = Prefixes()
+
+
+def recipe_name(model: str, fingerprint: str, size: int, overlap: int, prefixes: Prefixes = NO_PREFIXES) -> str:
+    if prefixes != NO_PREFIXES:
+        said = msgspec.json.encode((fingerprint, prefixes))
+        fingerprint = hashlib.sha256(said).hexdigest()
     return f"{model}@{fingerprint[:16]} chunks:{CHUNKER}/{size}/{overlap}"
 
 
@@ -45,8 +67,11 @@ class Embedder(Protocol):
     async def split(self, extraction: Extraction) -> list[Chunk]:
         """The text as chunks within the model's window: nothing lost, offsets exact."""
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool, caller: str = "") -> "Vectors":
-        """One L2-normalised float32 row for each text, always the same for the same text; urgent ones do not wait
-        behind a document that is being indexed, nor a caller's behind all those of another."""
+    async def embed(
+        self, texts: Sequence[str], *, urgent: bool, caller: str = "", role: Role | None = None
+    ) -> "Vectors":
+        """One L2-normalised float32 row for each text, always the same for the same text in the same role; one without
+        a role is read as it is. Urgent ones do not wait behind a document that is being indexed, nor a caller's behind
+        all those of another."""
 
     async def close(self) -> None: ...

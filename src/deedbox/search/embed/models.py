@@ -15,6 +15,7 @@ import msgspec
 
 from deedbox.kernel.errors import NotFound, SetupError
 from deedbox.kernel.limits import MODEL_NAME_CHARS
+from deedbox.search.embed import NO_PREFIXES, Prefixes
 
 GRAPH, TOKENIZER, RECORD = "model.onnx", "tokenizer.json", "model.json"
 _CURRENT = "current"
@@ -33,6 +34,7 @@ class Model(msgspec.Struct, frozen=True):
     precision: Literal["int8", "fp32"]
     fingerprint: str
     """SHA-256 over graph and tokenizer: vectors of another fingerprint cannot be compared with these."""
+    prefixes: Prefixes = NO_PREFIXES
 
 
 def is_name(text: str) -> bool:

@@ -13,7 +13,7 @@ from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request, TookToo
 from deedbox.kernel.errors import DeedboxError, TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.search.embed import recipe_name
+from deedbox.search.embed import Role, recipe_name
 from deedbox.search.endpoint import Endpoint
 from deedbox.search.upload import Chunk, Extraction
 
@@ -43,6 +43,7 @@ class RemoteEmbedder:
         self._url = endpoint.at("embeddings")
         self._endpoint = endpoint
         self._model = endpoint.model
+        self._prefixes = endpoint.prefixes
         self._size = size
         self._overlap = overlap
         self._place = hashlib.sha256(f"{self._url} {self._model}".encode()).hexdigest()
@@ -67,7 +68,7 @@ class RemoteEmbedder:
 
     @property
     def recipe(self) -> str:
-        return recipe_name(self._model, self._place, self._size, self._overlap)
+        return recipe_name(self._model, self._place, self._size, self._overlap, self._prefixes)
 
     async def warm(self) -> None:
         """Does nothing: the endpoint is ready."""
@@ -80,12 +81,20 @@ class RemoteEmbedder:
         found = await self._sandbox.call(f"{_ESTIMATE}:split", extraction.text, headings, self._size, self._overlap)
         return await asyncio.to_thread(cut, extraction, found)
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool, caller: str = "") -> "Vectors":  # noqa: ARG002
-        """A unit vector for each text; who else waits is the endpoint's matter."""
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        urgent: bool,  # noqa: ARG002 (who else waits is the endpoint's matter)
+        caller: str = "",  # noqa: ARG002
+        role: Role | None = None,
+    ) -> "Vectors":
+        """A unit vector for each text."""
         import numpy as np
 
+        before = self._prefixes.before(role)
         rows = [
-            await self._batch(texts[first : first + limits.EMBED_BULK_BATCH])
+            await self._batch([before + text for text in texts[first : first + limits.EMBED_BULK_BATCH]])
             for first in range(0, len(texts), limits.EMBED_BULK_BATCH)
         ]
         return np.concatenate(rows) if rows else np.zeros((0, self._dimensions), np.float32)

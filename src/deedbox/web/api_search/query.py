@@ -128,6 +128,9 @@ class QueryAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """How long it took, in milliseconds."""
     results: list[ResultChunk]
     """The passages, best first."""
+    reranked: bool | UnsetType = UNSET
+    """Whether the server's reranker ordered them. False: it failed, or there are more than {RERANK_PASSAGES}, and they
+    stand as without it. Left out where there is none, or `mode` says what decides."""
     facets: dict[str, list[Count]] | UnsetType = UNSET
     """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | UnsetType = UNSET
@@ -175,7 +178,8 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
 def answer_of(asked: Question, found: Answered, elapsed_ms: float) -> QueryAnswer:
     """What is answered; the same for the same question and findings, but for the time."""
     results = [result(passage) for passage in found.passages]
-    return QueryAnswer(asked.text, len(results), elapsed_ms, results)
+    reranked = UNSET if found.reranked is None else found.reranked
+    return QueryAnswer(asked.text, len(results), elapsed_ms, results, reranked)
 
 
 async def _with_receipt(here: Context, asked: Asked, made: QueryAnswer) -> QueryAnswer:

@@ -32,13 +32,7 @@ def command() -> None:
 @click.option("--passage-prefix", metavar="TEXT", help="What stands before a passage. Default: what the model names")
 @click.argument("source", default=fetch.DEFAULT.name, metavar="[NAME | FOLDER | OWNER/NAME]")
 def install(
-    data_dir: Path | None,
-    as_json: bool,
-    if_missing: bool,
-    hub: str | None,
-    query_prefix: str | None,
-    passage_prefix: str | None,
-    source: str,
+    data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | None, source: str, **prefixes: str | None
 ) -> None:
     """Install a model: one that is known by its name, one from a folder with its files, or one from a hub.
 
@@ -51,8 +45,8 @@ def install(
         return
     if not as_json:
         click.echo(f"Installing the embedding model {source} …", err=True)
-    given = {"query": query_prefix, "passage": passage_prefix}
-    model = _installed(settings, source, {role: text for role, text in given.items() if text is not None})
+    given = {name.removesuffix("_prefix"): text for name, text in prefixes.items() if text is not None}
+    model = _installed(settings, source, given)
     _tell_servers(settings, model)
     if as_json:
         print_json(_state(settings))

@@ -293,8 +293,8 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     results: list[ResultChunk]
     """The passages, best first."""
     reranked: bool | None = None
-    """Whether the server's reranker ordered them. False: it failed, or there are more than 64, and they stand as
-    without it. Left out where there is none, or `mode` says what decides."""
+    """Whether the server's reranker ordered them. False: it failed, there are more than 64, or their texts decide
+    which there are, and they stand as without it. Left out where there is none, or `mode` decides."""
     facets: dict[str, list[Count]] | None = None
     """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | None = None

@@ -129,8 +129,8 @@ class QueryAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     results: list[ResultChunk]
     """The passages, best first."""
     reranked: bool | UnsetType = UNSET
-    """Whether the server's reranker ordered them. False: it failed, or there are more than {RERANK_PASSAGES}, and they
-    stand as without it. Left out where there is none, or `mode` says what decides."""
+    """Whether the server's reranker ordered them. False: it failed, there are more than {RERANK_PASSAGES}, or their
+    texts decide which there are, and they stand as without it. Left out where there is none, or `mode` decides."""
     facets: dict[str, list[Count]] | UnsetType = UNSET
     """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | UnsetType = UNSET

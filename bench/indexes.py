@@ -30,6 +30,7 @@ from bench.ranking import ndcg
 from bench.recall import vectors as embedded_vectors
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.db import migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.search.index import Change, Entry, Index
 from deedbox.search.index.folders import IndexFolders
@@ -184,8 +185,10 @@ def compare(local: Index, other: Index, asked: Questions) -> None:
 def database(server: str) -> Iterator[str]:
     administer(server, f"drop database if exists {DATABASE} with (force)")
     administer(server, f"create database {DATABASE}")
+    url = psycopg.conninfo.make_conninfo(server, dbname=DATABASE)
     try:
-        yield psycopg.conninfo.make_conninfo(server, dbname=DATABASE)
+        migrate.migrate_postgres(url)
+        yield url
     finally:
         administer(server, f"drop database if exists {DATABASE} with (force)")
 

@@ -7,7 +7,7 @@ from tests.rigs.installation import Installation
 from tests.rigs.outage import load
 from tests.rigs.soak import slopes, soaked
 
-SECONDS = 1800 if FULL else 40
+SECONDS = 1800 if FULL else 60
 STARTS = 50 if FULL else 5
 LEAK_SECONDS = 20
 MEMORY_MOST = 1.0 if FULL else 60.0

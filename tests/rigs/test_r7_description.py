@@ -82,6 +82,7 @@ LENIENT = [
             "PUT /api/v1/workspace/logo",
             "POST /documents/upload",
             "POST /query",
+            "POST /answer",
             "PATCH /documents/{doc_id}",
         )
     ),

@@ -13,7 +13,7 @@ Record: TypeAlias = dict[str, Any]
 COLLECTIONS = ["default", "leases", "Leases", "2026-01-01", "Ärzte"]
 NAMES = ["year", "kind", "open", "day", "a.b", "Year"]
 VALUES: list[Any] = [
-    *(0, 1, 2, 2026, -3, 2**53, 0.5, 1.0, 1e-9, True, False),
+    *(0, 1, 2, 2026, -3, 2**53 - 1, 0.5, 1.0, 1e-9, True, False),
     *("", "a", "A", "lease", "Lease", "ä", "z", "10", "9", "true", "o'clock", "100%", ":c0", "日本"),
     *("2026-01-01", "2026-01-01T00:00:00Z", "2026-01-01T02:00:00+02:00", "2025-12-31T23:30:00-01:00", "2026-02-30"),
 ]

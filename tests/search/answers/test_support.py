@@ -145,6 +145,9 @@ def test_sentences_end_where_people_see_their_end() -> None:
     assert sentences.split("He paid, e.g. Mr. Bell did. Then “he left.” It is\nover") == [
         "He paid, e.g. Mr. Bell did.", "Then “he left.”", "It is\nover",
     ]  # fmt: skip
+    assert sentences.split("2. Rent\na. It is due\nearly.\n(b) Three months.\nii. more\n- last") == [
+        "2. Rent", "a. It is due\nearly.", "(b) Three months.", "ii. more", "- last",
+    ]  # fmt: skip
     assert sentences.split("") == sentences.split(" \n ") == []
     assert sentences.split("一です。二です") == ["一です。", "二です"]
 

@@ -8,6 +8,8 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _STOP = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？]+|\n\s*\n|\n")
+_ITEM = re.compile(r"\s{0,9}(?:[-•*]|\(?(?:\w|[ivxlc]{2,6})[.)])\s")
+"""What an item of a list begins with."""
 _ROW = " | "
 _LOOK = 80
 
@@ -15,7 +17,8 @@ _LOOK = 80
 def spans(text: str) -> list[tuple[int, int]]:
     """Where each sentence begins and ends, without the space around it.
 
-    A line is one of its own if it is a row of a table, or if the next does not go on with a small letter."""
+    A line is one of its own if it is a row of a table, or if the next is an item of a list or does not go on with a
+    small letter."""
     found, begin = list[tuple[int, int]](), 0
     for stop in _STOP.finditer(text):
         if _ends(text, begin, stop):
@@ -32,7 +35,7 @@ def split(text: str) -> list[str]:
 def _ends(text: str, begin: int, stop: re.Match[str]) -> bool:
     if stop.group() == "\n":
         line = text[text.rfind("\n", 0, stop.start()) + 1 : stop.start()]
-        return _ROW in line or not _goes_on(text, stop.end())
+        return _ROW in line or _ITEM.match(text, stop.end()) is not None or not _goes_on(text, stop.end())
     if not stop.group().startswith((".", "!", "?", "…")):
         return True
     return not (_goes_on(text, stop.end()) or _ABBREVIATION.search(text[begin : stop.start()]))

@@ -5,6 +5,7 @@ Usage: python -m bench.whole_query [--chunks 100000] [--queries 100] [--small]""
 import asyncio
 import hashlib
 import sys
+import time
 from pathlib import Path
 
 import httpx
@@ -27,6 +28,7 @@ from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.upload import Chunk, Upload
 
 CHUNKS_PER_UPLOAD = 100
+WAIT_SECONDS = 0.5
 
 
 async def fill(folder: Path, count: int) -> None:
@@ -114,7 +116,9 @@ def main() -> None:
             with httpx.Client(
                 base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=300, trust_env=False
             ) as http:
-                http.post("/query", json={"query": "once"}).raise_for_status()  # builds the index
+                while (once := http.post("/query", json={"query": "once"})).status_code == 503:  # the index is built
+                    time.sleep(WAIT_SECONDS)
+                once.raise_for_status()
                 rounds = [(asyncio.run(bare(questions)), *asked(http, questions)) for _ in range(wish.rounds)]
     alone, seen, said = min(rounds, key=lambda each: median(each[1]))
     print(f"a query in {wish.chunks:,} chunks, p50 (p99) in ms:")

@@ -85,8 +85,8 @@ def open_chosen(settings: Settings, egress: "Callable[[], Egress]") -> Embedder 
         from deedbox.search.embed.remote import RemoteEmbedder
 
         prefixes = Prefixes(settings.embedding_query_prefix, settings.embedding_passage_prefix)
-        endpoint = Endpoint(settings.embedding_url, settings.embedding_model, settings.embedding_key, prefixes)
-        return RemoteEmbedder(egress(), endpoint, settings.models, size=size, overlap=overlap)
+        endpoint = Endpoint(settings.embedding_url, settings.embedding_model, settings.embedding_key)
+        return RemoteEmbedder(egress(), endpoint, settings.models, prefixes, size=size, overlap=overlap)
     model = models.current(settings.models)
     return LocalEmbedder(settings.models, model, size=size, overlap=overlap) if model else None
 

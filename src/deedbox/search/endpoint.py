@@ -3,7 +3,6 @@
 import msgspec
 
 from deedbox.kernel.crypto import Secret
-from deedbox.search.embed import NO_PREFIXES, Prefixes
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -12,13 +11,16 @@ class Endpoint(msgspec.Struct, frozen=True):
     url: str
     model: str
     key: Secret | None
-    prefixes: Prefixes = NO_PREFIXES
-    """What a model that embeds wants before its texts."""
 
     def at(self, path: str) -> str:
         return f"{self.url.rstrip('/')}/{path}"
 
     @property
     def headers(self) -> dict[str, str]:
-        known = {"content-type": "application/json"}
-        return known if self.key is None else {**known, "authorization": f"Bearer {self.key.reveal()}"}
+        return headers(self.key)
+
+
+def headers(key: Secret | None) -> dict[str, str]:
+    """Those of a request in JSON, with the key if there is one."""
+    known = {"content-type": "application/json"}
+    return known if key is None else {**known, "authorization": f"Bearer {key.reveal()}"}

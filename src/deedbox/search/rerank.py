@@ -14,6 +14,7 @@ from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request
 from deedbox.kernel.settings import Settings
+from deedbox.search.endpoint import headers
 
 _PATH = "/rerank"
 
@@ -64,13 +65,10 @@ class Reranker:
         # TEI refuses what is longer than its model reads, unless it may cut it.
         of_tei = {"texts": texts, "truncate": True}
         asked = of_tei if self._model is None else {"model": self._model, "documents": texts}
-        headers = {"content-type": "application/json"}
-        if self._key is not None:
-            headers["authorization"] = f"Bearer {self._key.reveal()}"
         request = Request(
             "POST",
             self._url,
-            headers=headers,
+            headers=headers(self._key),
             body=msgspec.json.encode({"query": _clean(question), **asked}),
             seconds=limits.RERANK_SECONDS,
             limit=limits.RERANK_RESPONSE_BYTES,

@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -98,8 +97,8 @@ async def test_prefixes_stand_before_questions_and_passages_alone(tmp_path: Path
     endpoint, egress = LengthEndpoint(), Egress(LOOPBACK)
     with serving(endpoint) as address:
         plain = Endpoint(f"{address}/v1", "m", None)
-        prefixed = msgspec.structs.replace(plain, prefixes=Prefixes("query: ", "passage: "))
-        embedder = RemoteEmbedder(egress, prefixed, tmp_path, size=50, overlap=10)
+        prefixes = Prefixes("query: ", "passage: ")
+        embedder = RemoteEmbedder(egress, plain, tmp_path, prefixes, size=50, overlap=10)
         roles: list[Role | None] = ["query", "passage", None]
         for role in roles:
             await embedder.embed(["one"], urgent=True, role=role)

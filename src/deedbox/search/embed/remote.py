@@ -13,7 +13,7 @@ from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request, TookToo
 from deedbox.kernel.errors import DeedboxError, TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.search.embed import Role, recipe_name
+from deedbox.search.embed import NO_PREFIXES, Prefixes, Role, recipe_name
 from deedbox.search.endpoint import Endpoint
 from deedbox.search.upload import Chunk, Extraction
 
@@ -38,12 +38,21 @@ class RemoteEmbedder:
     """Vectors from another machine. `dimensions` is 0 until it has answered once; after that, also after a restart, all
     must have as many. The number is noted in the folder of the models."""
 
-    def __init__(self, egress: Egress, endpoint: Endpoint, folder: Path, *, size: int, overlap: int) -> None:
+    def __init__(
+        self,
+        egress: Egress,
+        endpoint: Endpoint,
+        folder: Path,
+        prefixes: Prefixes = NO_PREFIXES,
+        *,
+        size: int,
+        overlap: int,
+    ) -> None:
         self._egress = egress
         self._url = endpoint.at("embeddings")
         self._endpoint = endpoint
         self._model = endpoint.model
-        self._prefixes = endpoint.prefixes
+        self._prefixes = prefixes
         self._size = size
         self._overlap = overlap
         self._place = hashlib.sha256(f"{self._url} {self._model}".encode()).hexdigest()

@@ -34,6 +34,8 @@ class Report(msgspec.Struct):
     kept_removed: int = 0
     """Removed texts that a stored file still holds."""
     missing: int = 0
+    refusal: str = ""
+    """Why the server did not answer a question, the last time that it did not."""
 
     @property
     def faults(self) -> int:
@@ -109,15 +111,20 @@ class Rig:
         try:
             with httpx.Client(base_url=address, headers=headers, timeout=30, trust_env=False) as http:
                 answer = http.post("/query", json={"query": COMMON, "top_k": 1000, "mode": "keyword"})
-        except BREAKS:
+        except BREAKS as error:
+            self.report.refusal = repr(error)
             return set()
-        results = answer.json()["results"] if answer.status_code == 200 else []
+        if answer.status_code != 200:
+            self.report.refusal = answer.text
+            return set()
+        results = answer.json()["results"]
         self.report.found += len(results)
         return {one["text"].rpartition(" ")[2] for one in results}
 
     def _settle(self, address: str, key: str) -> None:
         """Until what is answered is what the folder holds, or will not be."""
         there, until = set(self._words.values()), time.monotonic() + SETTLED_SECONDS
+        self.report.refusal = ""
         while (found := self._ask(address, key)) != there and time.monotonic() < until:
             if there <= found and self._bug:
                 break

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.index import Change, IndexUnusable, lock
+from deedbox.kernel.errors import Unavailable
+from deedbox.search.index import Change, IndexUnusable, files, lock
 from deedbox.search.index.local import LocalIndex
+from deedbox.search.index.words import WordIndex
 from tests.search.index.model import DIMENSIONS, Model, assert_same, change
 
 
@@ -77,6 +79,26 @@ def test_who_reads_goes_on_with_what_the_writer_has_left(folder: Path) -> None:
         model.apply(changes)
         assert_same(index, model, chance)
         index.close()
+
+
+def test_who_cannot_open_the_words_at_first_can_later(folder: Path) -> None:
+    chance, model = random.Random(5), Model()
+    writer, reader = opened(folder), opened(folder)
+    changes = [change(f"upl_{upload}", chance) for upload in range(4)]
+    writer.apply(changes, 1)
+    model.apply(changes)
+    writer.close()
+    words = WordIndex(folder / files.WORDS)  # as of a process that is not quite gone
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="open in another process"):
+            reader.claim()
+    words.close()
+    assert reader.claim()
+    more = [change(f"upl_{upload}", chance) for upload in range(2, 6)]
+    reader.apply(more, 2)
+    model.apply(more)
+    assert_same(reader, model, chance)
+    reader.close()
 
 
 def test_a_reader_sees_an_index_that_was_begun_anew(folder: Path) -> None:

@@ -151,9 +151,20 @@ class LocalIndex:
         self.close()
 
     def _begin_writing(self, held: int) -> None:
-        """Opens the index to write it. Also if it is unusable, no other writes it until this one is closed."""
+        """Opens the index to write it. Also if it is unusable, no other writes it until this one is closed; after any
+        other failure the next claim tries again."""
         self._closing.callback(os.close, held)
         self.writes = True
+        try:
+            self._open_to_write()
+        except IndexUnusable:
+            raise
+        except BaseException:
+            self.writes = False
+            self._closing.close()
+            raise
+
+    def _open_to_write(self) -> None:
         known = self._known_manifest()
         words = WordIndex(self._folder / files.WORDS)
         self._closing.callback(words.close)

@@ -4,7 +4,7 @@ confirms them."""
 import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -94,6 +94,20 @@ class _Verified(msgspec.Struct, frozen=True):
     reranked: bool | None = None
 
 
+_Finish: TypeAlias = Callable[..., list[Hit]]
+"""Given the query's vector: the hits, best first."""
+
+
+class _Begun(NamedTuple):
+    """A search that has looked up the words."""
+
+    serving: Serving
+    mark: int
+    """How far the index goes."""
+    finish: _Finish
+    vector: "Vector | None"
+
+
 async def answer(engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True) -> list[Passage]:
     """The best passages, best first, each as it is in the database now; the query is counted durably, or not at all."""
     return (await answered(engine, reader, question, counted=counted)).passages
@@ -129,26 +143,44 @@ class _Search:
         self._question = question
         self._wording = wording.read(question.text)
         self._vectors: dict[str, Vector] = {}
+        self._first: _Begun | None = None
 
     async def begin(self) -> None:
         """Refuses the query if nothing is indexed or a document that it names does not exist, and embeds it."""
-        serving = await self._engine.serving(self._workspace_id)
-        index = await self._engine.index(self._workspace_id, serving, patient=self._question.patient)
+        serving, index = await self._current()
         if index.size == 0:
             raise BadRequest(NOTHING_INDEXED)
         if (wanted := self._question.doc_ids) is not None:
             await self._engine.db.read(lambda tx: library.need_all(tx, self._reader, wanted))
-        await self._vector(serving)
+        self._first = await self._begun(serving, index)
 
     async def best(self) -> Answered:
         for attempt in range(limits.QUERY_TRIES):
-            found = await self._look_up()
+            begun, self._first = self._first or await self._begun(*await self._current()), None
+            found = await self._look_up(begun) if begun else None
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 found = await self._reranked(found)
                 with span("highlights"):
                     passages = await asyncio.to_thread(self._passages, found)
                     return Answered(passages, found.recipe, found.watermark, found.reranked)
         raise Unavailable("The index is being made anew. Try again in a moment.")
+
+    async def _current(self) -> tuple[Serving, Index]:
+        serving = await self._engine.serving(self._workspace_id)
+        return serving, await self._engine.index(self._workspace_id, serving, patient=self._question.patient)
+
+    async def _begun(self, serving: Serving, index: Index) -> _Begun | None:
+        """A search of the index, whose words are looked up while the query is embedded; None when the index cannot be
+        read."""
+        question, words, mark = self._question, self._wording, index.watermark
+        only = await self._engine.db.read(lambda tx: _scope(tx, self._reader, question, words.filenames))
+        looking = asyncio.to_thread(_legs, index, question, words, only)
+        try:
+            vector, finish = await asyncio.gather(self._vector(serving), looking)
+        except IndexUnusable:
+            self._distrust(serving)
+            return None
+        return _Begun(serving, mark, finish, vector)
 
     async def _vector(self, serving: Serving) -> "Vector | None":
         """The query as the serving model sees it, embedded once; None where only words count."""
@@ -161,22 +193,21 @@ class _Search:
             self._vectors[serving.recipe] = vectors[0]
         return self._vectors[serving.recipe]
 
-    async def _look_up(self) -> _Verified | None:
+    async def _look_up(self, begun: _Begun) -> _Verified | None:
         """The hits of the index with their rows; None when the index cannot be read."""
-        place, reader, question, words = self._workspace_id, self._reader, self._question, self._wording
-        serving = await self._engine.serving(place)
-        index = await self._engine.index(place, serving, patient=question.patient)
-        vector, mark = await self._vector(serving), index.watermark
-        only = await self._engine.db.read(lambda tx: _scope(tx, reader, question, words.filenames))
+        question, serving = self._question, begun.serving
         try:
-            hits = await asyncio.to_thread(_hits, index, question, words, vector, only)
+            hits = await asyncio.to_thread(begun.finish, begun.vector)
         except IndexUnusable:
-            self._engine.workspace_index(place, serving).distrust()
+            self._distrust(serving)
             return None
         if not self._chooses_by_text:
-            hits = _grouped(hits, lambda hit: hit, question)
+            hits = _grouped(hits, lambda hit: hit.upload_id, question)
             hits = hits if self._reranker else hits[question.offset :]
-        return await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, mark))
+        return await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, begun.mark))
+
+    def _distrust(self, serving: Serving) -> None:
+        self._engine.workspace_index(self._workspace_id, serving).distrust()
 
     def _verified(self, tx: Tx, recipe: str, hits: Sequence[Hit], mark: int) -> _Verified:
         # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
@@ -227,22 +258,20 @@ class _Search:
         return msgspec.structs.replace(found, rows=rows, reranked=scores is not None)
 
     def _passages(self, found: _Verified) -> list[Passage]:
-        from deedbox.search.index.analysis import highlights, share
+        from deedbox.search.index.analysis import Marker
 
-        question, text = self._question, self._wording.text
-        rows = list[tuple[_Row, float]]()
+        question, marker = self._question, Marker(self._wording.text)
+        passages = list[Passage]()
         for hit, upload, chunk in found.rows:
-            said = None if question.mode == "semantic" else share(chunk.text, text)
+            share, spans = marker.marks(chunk.text)
+            said = None if question.mode == "semantic" else share
             how = relevance(hit, said, dense=DENSE_WEIGHT, words=WORDS_WEIGHT)
             if how >= question.min_relevance:
-                rows.append(((hit, upload, chunk), how))
+                passages.append(Passage(upload, chunk, hit.score, how, spans, signed=upload.id in found.signed))
         if self._chooses_by_text:
-            rows = _grouped(rows, lambda row: row[0][0], question)
-            rows = rows[question.offset : question.offset + question.top_k]
-        return [
-            Passage(upload, chunk, hit.score, how, highlights(chunk.text, text), signed=upload.id in found.signed)
-            for (hit, upload, chunk), how in rows
-        ]
+            passages = _grouped(passages, lambda passage: passage.upload.id, question)
+            passages = passages[question.offset : question.offset + question.top_k]
+        return passages
 
 
 def _scope(tx: Tx, reader: Reader, question: Question, filenames: Sequence[str]) -> frozenset[str] | None:
@@ -256,23 +285,24 @@ def _within(found: frozenset[str] | None, others: Collection[str]) -> frozenset[
     return frozenset(others) if found is None else found.intersection(others)
 
 
-def _hits(
-    index: Index, question: Question, words: Wording, vector: "Vector | None", only: frozenset[str] | None
-) -> list[Hit]:
-    """Best first, a few more than were asked for."""
+def _legs(index: Index, question: Question, words: Wording, only: frozenset[str] | None) -> _Finish:
+    """Looks up the words; the hits are a few more than were asked for."""
     if only is not None and not only:
-        return []
+        return lambda _: []
     # Of what is sifted later, more are needed.
     least = limits.SIFTED_CANDIDATES if words.sifts else limits.LEG_CANDIDATES
     top = max(least, question.offset + question.top_k + limits.QUERY_SPARE_HITS)
     if question.by_document or (question.offset and top > limits.LEG_CANDIDATES):
         top = limits.DEEP_HITS  # the ranking depends on how many candidates it has
-    if vector is None:
-        return index.words(words.text, top, only, words.sieve)
+    if question.mode == "keyword":
+        hits = index.words(words.text, top, only, words.sieve)
+        return lambda _: hits
     if question.mode == "semantic" and not words.sifts:
-        return index.near(vector, top, only)
-    found = index.candidates(vector, words.text, top, only, words.sieve)
-    return _by_meaning(found) if question.mode == "semantic" else fused(found, top)
+        return lambda vector: index.near(vector, top, only)
+    finish = index.by_words(words.text, top, only, words.sieve)
+    if question.mode == "semantic":
+        return lambda vector: _by_meaning(finish(vector))
+    return lambda vector: fused(finish(vector), top)
 
 
 def _by_meaning(candidates: Sequence[Candidate]) -> list[Hit]:
@@ -280,13 +310,13 @@ def _by_meaning(candidates: Sequence[Candidate]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, hit.upload_id, hit.number))
 
 
-def _grouped(found: list[T], hit_of: Callable[[T], Hit], question: Question) -> list[T]:
+def _grouped(found: list[T], document_of: Callable[[T], str], question: Question) -> list[T]:
     """What was found, best first; of each document the best only, if that is asked for."""
     if not question.by_document:
         return found
     best: dict[str, T] = {}
     for each in found:
-        best.setdefault(hit_of(each).upload_id, each)
+        best.setdefault(document_of(each), each)
     return list(best.values())
 
 

@@ -9,7 +9,7 @@ from deedbox.search.store import UPLOAD_COLUMNS, read_upload
 from deedbox.search.upload import Chunk, Upload
 
 _CHUNK = "number, text, char_start, char_end, page, heading"
-
+_COLUMNS = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
 
 LOGGED = "chunks logged"
 """Told to its listeners, in the transaction, with what was logged: an index in the database follows at once."""
@@ -124,9 +124,8 @@ def unchanged_chunk(
     tx: Tx, workspace_id: str, recipe: str, upload_id: str, number: int, mark: int
 ) -> tuple[Upload, Chunk] | None:
     """An upload and one of its chunks; None when either is gone, or has changed since that number of the log."""
-    columns = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
     row = tx.one(
-        f"select {columns}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading from index_log l"
+        f"select {_COLUMNS}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading from index_log l"
         " join uploads u on u.id = l.upload_id"
         " join chunks c on c.chunk_set_id = l.chunk_set_id and c.number = :number"
         " where l.workspace_id = :workspace_id and l.recipe = :recipe and l.upload_id = :id and l.number <= :mark",

@@ -3,7 +3,7 @@
 This module is light; `local` and `postgres` import numpy, faiss and tantivy, so the server loads them when it first
 needs an index."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
@@ -136,6 +136,11 @@ class Index(Protocol):
     ) -> list[Candidate]:
         """The hits of `near`, which pass no sieve, and of `words` at one moment, each chunk once, with the exact cosine
         of all; in no order."""
+
+    def by_words(
+        self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
+    ) -> "Callable[[Vector], list[Candidate]]":
+        """The candidates of a vector that is not known yet; the words may be looked up before it is."""
 
     def discard(self) -> None:
         """Leaves nothing of the index, and closes it; for the one that writes it."""

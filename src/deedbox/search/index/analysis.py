@@ -91,25 +91,60 @@ def telling(query: str) -> list[str]:
     return [word for word in words if language not in languages.stops_of(word)] or words
 
 
-def share(text: str, query: str) -> float:
-    """The part of what the query's telling words ask for that the text has, from 0 to 1."""
-    spoken = languages.of_words(_words(text), languages.LATIN)
-    wanted = frozenset(term for word in telling(query) for term in _word_terms(word, spoken))
-    return len(wanted.intersection(of_text(text))) / len(wanted) if wanted else 0.0
+class Marks(NamedTuple):
+    """What a text has of a query."""
+
+    share: float
+    """The part of what the query's telling words ask for, from 0 to 1."""
+    spans: list[tuple[int, int]]
+    """Where the words are that match it: character offsets, in order, without overlap. Stop words count for the
+    ranking, but are shown only when the query has no others."""
+
+
+class Marker:
+    """Finds in texts what one query asks for."""
+
+    def __init__(self, query: str) -> None:
+        self._telling = telling(query)
+        self._wanted: dict[str, frozenset[str]] = {}
+
+    def marks(self, text: str) -> Marks:
+        words = _words(text)
+        language = languages.of_words(words, languages.LATIN)
+        wanted = self._terms(language)
+        if not wanted:
+            return Marks(0.0, [])
+        if text.isascii():
+            return _plain_marks(text, words, wanted, _known(language))
+        return Marks(len(wanted.intersection(of_text(text))) / len(wanted), _spans(text, wanted, language))
+
+    def _terms(self, language: str) -> frozenset[str]:
+        if language not in self._wanted:
+            terms = frozenset(term for word in self._telling for term in _word_terms(word, language))
+            self._wanted[language] = terms
+        return self._wanted[language]
 
 
 def highlights(text: str, query: str) -> list[tuple[int, int]]:
-    """Where the words of the text are that match the query: character offsets, in order, without overlap. Stop words
-    count for the ranking, but are shown only when the query has no others."""
-    spoken = languages.of_words(_words(text), languages.LATIN)
-    wanted = frozenset(term for word in telling(query) for term in _word_terms(word, spoken))
+    """Where the words of the text are that match the query."""
+    return Marker(query).marks(text).spans
+
+
+def _plain_marks(text: str, words: Sequence[str], wanted: frozenset[str], known: "_Known") -> Marks:
+    """In a text whose words are what they look like, most of which are not asked for."""
+    said = {word: known[word] for word in {*words} if len(word) < limits.TERM_BYTES}
+    asked_for = {word for word, term in said.items() if term in wanted}
+    share = len({said[word] for word in asked_for}) / len(wanted)
+    spans = [word.span() for word in _PLAIN_WORD.finditer(text) if word.group() in asked_for] if asked_for else []
+    return Marks(share, spans)
+
+
+def _spans(text: str, wanted: frozenset[str], language: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    if not wanted:
-        return found
     for word in _WORD.finditer(text):
         if _RUN.match(word.group()):
             found += _marked(word.group(), word.start(), wanted)
-        elif not wanted.isdisjoint(_word_terms(word.group(), spoken)):
+        elif not wanted.isdisjoint(_word_terms(word.group(), language)):
             found.append(word.span())
     return found
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 
 import tantivy
@@ -35,16 +35,39 @@ _LEAD = 2
 
 def of_words(words: Iterable[str], among: Collection[str] = _NAMES) -> str:
     """The language whose stop words are most among these words; English unless that is clear."""
-    # Single letters are stop words of many languages, and labels and variables of all.
-    met = Counter(chain.from_iterable(map(stops_of, [word for word in words if len(word) > 1])))
+    met = Counter(chain.from_iterable(filter(None, map(_telling.__getitem__, words))))
     best = max(among, key=met.__getitem__)
     return best if met[best] - met[ENGLISH] >= _LEAD else ENGLISH
 
 
-@lru_cache(limits.HIGHLIGHT_WORDS)
 def stops_of(word: str) -> frozenset[str]:
     """The languages of which this is a stop word."""
-    return frozenset(language for language in _NAMES if not _stop_list(language).analyze(word))
+    return _stops[word]
+
+
+class _Stops(dict[str, frozenset[str]]):
+    """The languages of which words are stop words: most words have been seen before."""
+
+    def __missing__(self, word: str) -> frozenset[str]:
+        if len(self) >= limits.HIGHLIGHT_WORDS:
+            self.clear()
+        self[word] = found = self._found(word)
+        return found
+
+    def _found(self, word: str) -> frozenset[str]:
+        if _stop_list(*_NAMES).analyze(word):  # as of most words, of none
+            return frozenset()
+        return frozenset(language for language in _NAMES if not _stop_list(language).analyze(word))
+
+
+class _Telling(_Stops):
+    """Without single letters: these are stop words of many languages, and labels and variables of all."""
+
+    def _found(self, word: str) -> frozenset[str]:
+        return _stops[word] if len(word) > 1 else frozenset()
+
+
+_stops, _telling = _Stops(), _Telling()
 
 
 def mark(language: str) -> str:
@@ -72,6 +95,9 @@ def _stemmer(name: str) -> tantivy.TextAnalyzer:
 
 
 @cache
-def _stop_list(language: str) -> tantivy.TextAnalyzer:
+def _stop_list(*of: str) -> tantivy.TextAnalyzer:
+    """Takes out the stop words of these languages."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.lowercase())
-    return builder.filter(tantivy.Filter.stopword(_NAMES[language])).build()
+    for language in of:
+        builder = builder.filter(tantivy.Filter.stopword(_NAMES[language]))
+    return builder.build()

@@ -130,10 +130,18 @@ class LocalIndex:
         asked = np.asarray(vector)
         # Beside each other: both run outside of the interpreter's lock, and each takes about as long as the other.
         saying = _beside.submit(copy_context().run, view.by_words, query, top, allowed, sieve)
-        near = {match[1:]: match[0] for match in view.near(asked, top, allowed)}
-        said = {match[1:]: match[0] for match in saying.result()}
-        near |= view.cosines(asked, said.keys() - near.keys())
-        return [Candidate(view.names[place[0]], place[1], cosine, said.get(place)) for place, cosine in near.items()]
+        near = view.near(asked, top, allowed)
+        return view.candidates(asked, near, saying.result())
+
+    def by_words(
+        self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
+    ) -> Callable[[Floats], list[Candidate]]:
+        """The candidates of a vector that is not known yet: of this moment, with the words looked up already."""
+        view, allowed = self._look(only)
+        if top < 1 or (allowed is not None and not allowed):
+            return lambda _: []
+        said = view.by_words(query, top, allowed, sieve)
+        return lambda vector: view.candidates(np.asarray(vector), view.near(np.asarray(vector), top, allowed), said)
 
     def close(self) -> None:
         """Lets go of the folder, so that another can write the index."""

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from deedbox.kernel.traces import span
-from deedbox.search.index import Hit, Sieve
+from deedbox.search.index import Candidate, Hit, Sieve
 from deedbox.search.index.bits import Floats, Vectors
 from deedbox.search.index.word_search import Match, WordSearch
 
@@ -36,6 +36,13 @@ class View:
     def cosines(self, vector: Floats, places: Collection[Place]) -> dict[Place, float]:
         uploads, numbers = np.array(list(places), np.uint32).reshape(-1, 2).T
         return dict(zip(places, self.vectors.cosines(vector, uploads, numbers).tolist(), strict=True))
+
+    def candidates(self, vector: Floats, near: Iterable[Match], said: Iterable[Match]) -> list[Candidate]:
+        """Each chunk of the two legs once, with its exact cosine."""
+        bm25 = {match[1:]: match[0] for match in said}
+        found = {match[1:]: match[0] for match in near}
+        found |= self.cosines(vector, bm25.keys() - found.keys())
+        return [Candidate(self.names[place[0]], place[1], cosine, bm25.get(place)) for place, cosine in found.items()]
 
     def hits(self, matches: Iterable[Match]) -> list[Hit]:
         """Best first."""

@@ -137,6 +137,12 @@ class PostgresIndex:
 
         return self._searched(search, [], top, only)
 
+    def by_words(
+        self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
+    ) -> Callable[[Floats], list[Candidate]]:
+        """The candidates of a vector that is not known yet; both legs then, in one snapshot."""
+        return lambda vector: self.candidates(vector, query, top, only, sieve)
+
     def close(self) -> None:
         """Nothing of it is open."""
 

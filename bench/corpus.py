@@ -1,6 +1,11 @@
-"""Synthetic chunks for the benches: vectors in clusters, as embeddings lie, and text whose words follow Zipf's law."""
+"""Chunks for the benches: vectors in clusters, as embeddings lie, and text: of made words that follow Zipf's law, or of
+the sentences of our own documentation."""
 
+import random
+import re
 from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +51,27 @@ class Corpus:
 
     def _noise(self, count: int) -> Floats:
         return self._random.standard_normal((count, DIMENSIONS), np.float32) @ self._spread
+
+
+class Prose(Corpus):
+    """The same with natural text. Its questions are beginnings of sentences."""
+
+    def texts(self, count: int, words: int) -> list[str]:
+        chance = random.Random(int(self._random.integers(1 << 32)))
+        return [self._text(chance, words) for _ in range(count)]
+
+    def _text(self, chance: random.Random, words: int) -> str:
+        said: list[str] = []
+        while len(said) < words:
+            said += chance.choice(self._sentences)
+        return " ".join(said[:words])
+
+    @cached_property
+    def _sentences(self) -> list[list[str]]:
+        pages = sorted((Path(__file__).parents[1] / "docs").rglob("*.md"))
+        prose = (re.sub(r"```.*?```|[|#*`>]", " ", page.read_text(), flags=re.DOTALL) for page in pages)
+        split = (sentence.split() for text in prose for sentence in re.split(r"(?<=[.!?:])\s+", text))
+        return [sentence for sentence in split if len(sentence) >= WORDS_PER_QUERY]
 
 
 def _word(number: int) -> str:

@@ -1,4 +1,5 @@
-"""A whole query over HTTP, in a library of 100,000 chunks, beside the bare embedding of the same question.
+"""A whole query over HTTP, in a library of 100,000 chunks of natural text, beside the bare embedding of the same
+question; and how many a second 16 clients get answered.
 
 Usage: python -m bench.whole_query [--chunks 100000] [--queries 100] [--small]"""
 
@@ -6,12 +7,13 @@ import asyncio
 import hashlib
 import sys
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx
 
 from bench.client import MODELS, default_model
-from bench.corpus import Corpus
+from bench.corpus import WORDS_PER_QUERY, Prose
 from bench.measure import median, process, temporary_folder
 from bench.options import Options, tell
 from bench.request import free_port, make_key, wait_for
@@ -28,6 +30,7 @@ from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.upload import Chunk, Upload
 
 CHUNKS_PER_UPLOAD = 100
+CLIENTS = 16
 WAIT_SECONDS = 0.5
 
 
@@ -35,7 +38,7 @@ async def fill(folder: Path, count: int) -> None:
     """As many chunks as are wanted, straight into the database, as index runs would leave them."""
     model = default_model()
     embedder = LocalEmbedder(MODELS, model, size=limits.CHUNK_TOKENS, overlap=limits.CHUNK_OVERLAP)
-    corpus, number = Corpus(), 0
+    corpus, number = Prose(), 0
     async with wiring.opened(Settings(data_dir=folder, models_dir=MODELS)) as deedbox:
         first = await deedbox.db.read(accounts.first_workspace)
         assert first is not None
@@ -99,34 +102,54 @@ def asked(client: httpx.Client, questions: list[str]) -> tuple[list[float], list
     return seen[len(first) :], said[len(first) :]
 
 
+async def rate(address: str, headers: dict[str, str], questions: list[str]) -> float:
+    """How many a second are answered, of clients that each ask one question after another."""
+
+    async def ask(client: httpx.AsyncClient, some: list[str]) -> None:
+        for question in some:
+            (await client.post("/query", json={"query": question, "top_k": 10})).raise_for_status()
+
+    async with AsyncExitStack() as opened:
+        clients = [
+            await opened.enter_async_context(
+                httpx.AsyncClient(base_url=address, headers=headers, timeout=300, trust_env=False)
+            )
+            for _ in range(CLIENTS)
+        ]
+        begun = stopwatch()
+        await asyncio.gather(*(ask(client, questions[at::CLIENTS]) for at, client in enumerate(clients)))
+        return len(questions) / (stopwatch() - begun)
+
+
 def main() -> None:
     options = Options(__doc__)
     options.size("chunks", 100_000, small=200)
     options.size("queries", 100, small=3)
     options.size("rounds", 3, small=1)
     wish = options.wish()
-    questions = Corpus().texts(wish.queries, 6)
+    questions = Prose().texts(wish.queries, WORDS_PER_QUERY)
     with temporary_folder() as folder:
         key, port = make_key(folder / "data", "*"), free_port()
         asyncio.run(fill(folder / "data", wish.chunks))
         command = [sys.executable, "-m", "deedbox", "serve", "--data", str(folder / "data"), "--port", str(port)]
         with process(command, DEEDBOX_MODELS_DIR=str(MODELS), DEEDBOX_ACCESS_LOG="false"):
             wait_for(port).close()
-            headers = {"Authorization": f"Bearer {key}"}
-            with httpx.Client(
-                base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=300, trust_env=False
-            ) as http:
+            address, headers = f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {key}"}
+            with httpx.Client(base_url=address, headers=headers, timeout=300, trust_env=False) as http:
                 while (once := http.post("/query", json={"query": "once"})).status_code == 503:  # the index is built
                     time.sleep(WAIT_SECONDS)
                 once.raise_for_status()
                 rounds = [(asyncio.run(bare(questions)), *asked(http, questions)) for _ in range(wish.rounds)]
+            many = Prose(8).texts(wish.queries * CLIENTS, WORDS_PER_QUERY)
+            answered = asyncio.run(rate(address, headers, many))
     alone, seen, said = min(rounds, key=lambda each: median(each[1]))
     print(f"a query in {wish.chunks:,} chunks, p50 (p99) in ms:")
     print(f"  the whole request, seen by the client  {median(seen):.2f} ({sorted(seen)[-2]:.2f})")
     print(f"  the whole request, said by the server  {median(said):.2f}")
-    ratio = median(said) / median(alone)
-    print(f"  the bare embedding of the question     {median(alone):.2f}   ratio = {ratio:.2f}  (aim at most 1.5)")
-    tell(wish, query=f"{median(said):.1f} ms", bare=f"{ratio:.1f} ×")
+    ratio = median(seen) / median(alone)
+    print(f"  the bare embedding of the question     {median(alone):.2f}   ratio = {ratio:.2f}  (aim at most 2)")
+    print(f"  {CLIENTS} clients at once: {answered:.0f} queries a second  (aim at least 250)")
+    tell(wish, query=f"{median(seen):.1f} ms", bare=f"{ratio:.1f} ×")
 
 
 if __name__ == "__main__":

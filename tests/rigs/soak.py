@@ -31,7 +31,10 @@ class Sample(msgspec.Struct):
 
     at: float
     memory: float
-    """Megabytes that are resident."""
+    """Megabytes of its own."""
+    mapped: float
+    """Megabytes of files that it sees in memory: the database grows by what it is given, and the system takes these
+    back when it needs the room."""
     descriptors: int
     threads: int
     database: float
@@ -124,14 +127,16 @@ async def _going(
 
 def sample(pid: int, at: float, database: float, requests: int) -> Sample:
     status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
-    memory, threads = int(status["VmRSS"].split()[0]) / 1024, int(status["Threads"])
-    return Sample(at, memory, len(os.listdir(f"/proc/{pid}/fd")), threads, database, requests)
+    memory, mapped = (int(status[kind].split()[0]) / 1024 for kind in ("RssAnon", "RssFile"))
+    descriptors, threads = len(os.listdir(f"/proc/{pid}/fd")), int(status["Threads"])
+    return Sample(at, memory, mapped, descriptors, threads, database, requests)
 
 
 class Slopes(msgspec.Struct):
     """Growth a minute once the server was warm."""
 
     memory: float
+    mapped: float
     descriptors: float
     threads: float
     database_per_thousand: float
@@ -139,8 +144,8 @@ class Slopes(msgspec.Struct):
 
     def __str__(self) -> str:
         return (
-            f"memory {self.memory:+.2f} MB/min, descriptors {self.descriptors:+.2f}/min, threads"
-            f" {self.threads:+.2f}/min, database {self.database_per_thousand:+.2f} MB per 1,000 requests"
+            f"memory {self.memory:+.2f} MB/min and {self.mapped:+.2f} of files, descriptors"
+            f" {self.descriptors:+.2f}/min, threads {self.threads:+.2f}/min, database {self.database_per_thousand:+.2f} MB per 1,000 requests"
         )
 
 
@@ -153,6 +158,7 @@ def slopes(samples: list[Sample]) -> Slopes:
 
     return Slopes(
         memory=slope([one.memory for one in warm], at),
+        mapped=slope([one.mapped for one in warm], at),
         descriptors=slope([float(one.descriptors) for one in warm], at),
         threads=slope([float(one.threads) for one in warm], at),
         database_per_thousand=slope([one.database for one in warm], [one.requests / 1000 for one in warm]),

@@ -145,7 +145,8 @@ class Slopes(msgspec.Struct):
     def __str__(self) -> str:
         return (
             f"memory {self.memory:+.2f} MB/min and {self.mapped:+.2f} of files, descriptors"
-            f" {self.descriptors:+.2f}/min, threads {self.threads:+.2f}/min, database {self.database_per_thousand:+.2f} MB per 1,000 requests"
+            f" {self.descriptors:+.2f}/min, threads {self.threads:+.2f}/min,"
+            f" database {self.database_per_thousand:+.2f} MB per 1,000 requests"
         )
 
 

@@ -104,6 +104,30 @@ def test_the_chat_endpoint_is_asked(running: server.Server) -> None:
     assert found(data, "chat", DEEDBOX_CHAT_URL=f"{address}/v1", **here)["verdict"] == "bad"
 
 
+def test_the_endpoints_of_embeddings_and_reranker_are_asked(running: server.Server) -> None:
+    data, here = running.log.with_suffix(""), {"DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8"}
+    answers = {
+        "/v1/embeddings": {"data": [{"index": 0, "embedding": [0.6, 0.8, 0.0]}]},
+        "/rerank": [{"index": 0, "score": 0.9}],
+    }
+    with serving(lambda request: Response(200, json.dumps(answers[request.path]).encode())) as address:
+        told = {
+            **here,
+            "DEEDBOX_EMBEDDING_URL": f"{address}/v1",
+            "DEEDBOX_EMBEDDING_MODEL": "small",
+            "DEEDBOX_RERANK_URL": address,
+        }
+        model, reranker = found(data, "model", **told), found(data, "reranker", **told)
+        answers.clear()
+        lost = found(data, "reranker", **told)
+    assert (model["verdict"], model["text"]) == ("good", f"small at {address}/v1, 3 dimensions")
+    assert (reranker["verdict"], reranker["text"]) == ("good", f"{address} orders passages")
+    assert (lost["verdict"], address in lost["text"]) == ("bad", True)
+    gone = found(data, "model", **told)
+    assert (gone["verdict"], "Nothing is indexed meanwhile" in gone["next_step"]) == ("bad", True)
+    assert found(data, "reranker") == {}
+
+
 def test_fonts_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     (good,) = doctor._fonts(Settings())
     assert good.verdict == "good"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import click
 
-from deedbox.cli import surroundings
+from deedbox.cli import endpoints, surroundings
 from deedbox.cli.finding import Finding
 from deedbox.cli.options import data_option, json_option, need_installation, print_json
 from deedbox.kernel import jobs, limits, settings
@@ -56,7 +56,9 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         surroundings.proxy,
         surroundings.postgres,
         surroundings.timestamps,
-        surroundings.chat,
+        endpoints.embeddings,
+        endpoints.reranker,
+        endpoints.chat,
         surroundings.traces,
     )
     checks: tuple[Check, ...] = (_disk, _files, _master_key, _archive, _model, _mail, _database, *around)
@@ -218,8 +220,7 @@ def _model(loaded: Settings) -> Iterator[Finding]:
     from deedbox.search.embed import models
 
     if loaded.embedding_url:
-        yield Finding("model", "good", f"{loaded.embedding_model} at {loaded.embedding_url}")
-        return
+        return  # it is asked
     current = models.current(loaded.models)
     if current is None:
         yield Finding("model", "note", "no embedding model, so no search", "deedbox model install")

@@ -1,5 +1,4 @@
-"""What `deedbox doctor` looks at around the installation: this process, the proxy, PostgreSQL, time-stamps, the chat
-endpoint, traces."""
+"""What `deedbox doctor` looks at around the installation: this process, the proxy, PostgreSQL, time-stamps, traces."""
 
 import asyncio
 import ipaddress
@@ -100,37 +99,6 @@ def timestamps(loaded: Settings) -> Iterator[Finding]:
     except DeedboxError as error:
         step = "Check DEEDBOX_TSA_URL; an address that is not public needs DEEDBOX_EGRESS_ALLOW. Documents are sealed"
         yield Finding("time-stamps", "bad", error.message, f"{step} without its time-stamp meanwhile.")
-
-
-def chat(loaded: Settings) -> Iterator[Finding]:
-    """Has the model of the settings say a word."""
-    if loaded.chat_url is None or loaded.chat_model is None:
-        return
-    from deedbox.search.answers.chat import Chat
-    from deedbox.search.endpoint import Endpoint
-
-    endpoint = Endpoint(loaded.chat_url, loaded.chat_model, loaded.chat_key)
-
-    async def ask() -> None:
-        egress = Egress(loaded.egress_allow)
-        asked = Chat(lambda: egress, endpoint)
-        try:
-            said = [{"role": "user", "content": "Say yes."}]
-            await asked.write(
-                said, lambda _: True, tokens=limits.DOCTOR_CHAT_TOKENS, seconds=limits.DOCTOR_CHAT_SECONDS
-            )
-        finally:
-            await asked.close()
-            await egress.close()
-
-    try:
-        asyncio.run(ask())
-        yield Finding("chat", "good", f"{loaded.chat_model} at {loaded.chat_url} answers")
-    except DeedboxError as error:
-        step = (
-            "Check DEEDBOX_CHAT_URL and DEEDBOX_CHAT_MODEL; an address that is not public needs DEEDBOX_EGRESS_ALLOW."
-        )
-        yield Finding("chat", "bad", error.message, f"{step} No answers are written meanwhile; queries go on.")
 
 
 def traces(loaded: Settings) -> Iterator[Finding]:

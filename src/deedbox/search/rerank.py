@@ -33,7 +33,7 @@ class _Results(msgspec.Struct):
     results: list[_Relevance]
 
 
-class _Failed(Exception):
+class RerankFailed(Exception):
     """Why the endpoint gave no scores."""
 
 
@@ -51,13 +51,17 @@ class Reranker:
         """A score for each passage, higher for a better one; None when the endpoint gives none in time."""
         if stopwatch() < self._rests_until:
             return None
-        batches = [passages[at : at + limits.RERANK_BATCH] for at in range(0, len(passages), limits.RERANK_BATCH)]
         try:
-            found = await asyncio.gather(*(self._batch(question, batch) for batch in batches))
-        except _Failed as failed:
+            return await self.ask(question, passages)
+        except RerankFailed as failed:
             self._rests_until = stopwatch() + limits.RERANK_REST_SECONDS
             log.warning("the reranker failed, answers stay in the order of the index", reason=str(failed))
             return None
+
+    async def ask(self, question: str, passages: Sequence[str]) -> list[float]:
+        """The same; RerankFailed says why there are none."""
+        batches = [passages[at : at + limits.RERANK_BATCH] for at in range(0, len(passages), limits.RERANK_BATCH)]
+        found = await asyncio.gather(*(self._batch(question, batch) for batch in batches))
         return [score for batch in found for score in batch]
 
     async def _batch(self, question: str, passages: Sequence[str]) -> list[float]:
@@ -76,7 +80,7 @@ class Reranker:
         try:
             answer = await self._egress().send(request)
         except EgressFailed as error:
-            raise _Failed(error.message) from error
+            raise RerankFailed(error.message) from error
         return _scores(answer, len(texts))
 
 
@@ -94,22 +98,24 @@ def _clean(text: str) -> str:
 def _scores(answer: Answer, count: int) -> list[float]:
     """The scores in the order of the passages."""
     if answer.status in (401, 403):
-        raise _Failed("it refuses the key; check DEEDBOX_RERANK_KEY")
+        raise RerankFailed("it refuses the key; check DEEDBOX_RERANK_KEY")
     if answer.status in (404, 422):
-        raise _Failed(f"status {answer.status}; check DEEDBOX_RERANK_URL, and DEEDBOX_RERANK_MODEL, which TEI has not")
+        raise RerankFailed(
+            f"status {answer.status}; check DEEDBOX_RERANK_URL, and DEEDBOX_RERANK_MODEL, which TEI has not"
+        )
     if answer.status != 200:
-        raise _Failed(f"it answered with status {answer.status}")
+        raise RerankFailed(f"it answered with status {answer.status}")
     if answer.truncated:
-        raise _Failed("its answer is too large")
+        raise RerankFailed("its answer is too large")
     try:
         said = msgspec.json.decode(answer.body, type=list[_Scored] | _Results)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _Failed("its answer is no list of scores") from error
+        raise RerankFailed("its answer is no list of scores") from error
     found = (
         {one.index: one.relevance_score for one in said.results}
         if isinstance(said, _Results)
         else {one.index: one.score for one in said}
     )
     if sorted(found) != list(range(count)) or not all(math.isfinite(score) for score in found.values()):
-        raise _Failed(f"it gave {len(found)} usable scores for {count} passages")
+        raise RerankFailed(f"it gave {len(found)} usable scores for {count} passages")
     return [found[number] for number in range(count)]

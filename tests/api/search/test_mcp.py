@@ -143,7 +143,12 @@ async def test_a_tool_does_what_the_key_may_and_says_what_it_cannot(
         async with over_http(port, sender.plain) as client:
             assert "send_draft" in await offered(client)
             draft, _ = await told(client, "prepare_draft", template_id=template_id, roles={"Tenant": [ANN]})
-            assert (await told(client, "send_draft", document_id=draft["id"]))[0]["status"] == "sent"
+            sent, _ = await told(client, "send_draft", document_id=draft["id"])
+            assert sent["status"] == "sent"
+            vouched, _ = await told(client, "verify", code=sent["verification_code"])
+            assert (vouched["status"], [one["name"] for one in vouched["signers"]]) == ("sent", ["Ann"])
+            assert "No document has" in await refused(client, "verify", code="XXXX-XXXX")
+            assert "either" in await refused(client, "verify")
             assert "verify:read" in await refused(client, "verify", file_base64="JVBERg==")
             assert "Tenant" in await refused(client, "prepare_draft", template_id=template_id, roles={})
         for client in (over_stdio(port, "deed_live_" + "0" * 32), over_stdio(port, "nonsense")):

@@ -162,12 +162,13 @@ async def test_only_pages_and_probes_open_without_a_key_and_signing_in(api: Api)
 
 @pytest.mark.one_database
 async def test_only_who_asks_for_itself_or_for_health_needs_no_scope(api: Api) -> None:
-    assert {route.path for route in keyed(api.guard) if not route.need} == {"/api/v1/me", "/health"}
+    # Behind /mcp every tool asks for that of its own route.
+    assert {route.path for route in keyed(api.guard) if not route.need} == {"/api/v1/me", "/health", "/mcp"}
 
 
 @pytest.mark.one_database
-async def test_only_time_stamps_and_answers_are_made_anew_for_the_same_idempotency_key(api: Api) -> None:
-    assert {route.path for route in keyed(api.guard) if route.door.repeats} == {"/tsa", "/answer"}
+async def test_only_time_stamps_answers_and_tools_are_made_anew_for_the_same_idempotency_key(api: Api) -> None:
+    assert {route.path for route in keyed(api.guard) if route.door.repeats} == {"/tsa", "/answer", "/mcp"}
 
 
 async def test_revoking_holds_for_the_very_next_request(api: Api) -> None:

@@ -1,5 +1,6 @@
 """Commands that send, through the server on the data folder, and through one elsewhere, without its packages."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -7,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters
 
+from deedbox.assistant import toolbox
 from tests import server
 from tests.api.search.files import pdf
 from tests.rigs.installation import ROOT
@@ -70,6 +73,25 @@ def test_with_the_client_alone_it_goes_to_the_server_that_the_environment_names(
 def test_a_command_of_the_server_says_what_is_missing_where_only_the_client_is(running: server.Server) -> None:
     done = elsewhere(running, "jobs", "list")
     assert (done.returncode, "pip install 'deedbox[server]'" in done.stderr) == (1, True)
+
+
+def test_tools_for_an_assistant_on_the_data_folder_have_a_key_that_cannot_send_and_ends_with_them(
+    running: server.Server, data: Path
+) -> None:
+    words = ["-m", "deedbox", "mcp", "--data", str(data)]
+    command = StdioServerParameters(command=sys.executable, args=words, env=server.environment())
+
+    async def offered() -> set[str]:
+        async with Client(command) as assistant:
+            return {tool.name for tool in (await assistant.list_tools()).tools}
+
+    assert asyncio.run(offered()) == toolbox.TOOLS.keys() - {"send_draft"}
+    with running.client() as http:
+        keys = {key["name"]: key["status"] for key in http.get("/api/v1/keys").json()["keys"]}
+    assert keys["deedbox mcp"] == "revoked"
+    done = elsewhere(running, "mcp")
+    assert (done.returncode, "pip install 'deedbox[mcp]'" in done.stderr) == (1, True)
+    assert elsewhere(running, "mcp", "--allow-sending").returncode == 2
 
 
 def test_a_refusal_is_a_sentence_and_exit_code_1(

@@ -28,6 +28,7 @@ COMMANDS = {
     "login-link": "Make a one-time login link for the owner.",
     "index": "Make a folder or an S3 prefix searchable, and keep it so.",
     "ask": "Show the passages that answer a question.",
+    "mcp": "Offer an assistant tools that search, read, prepare drafts and verify.",
     "reindex": "Build the search index anew from the database.",
     "mail": "List and show mails that stayed here; send a test mail.",
     "jobs": "Show background jobs that were given up, and retry them.",

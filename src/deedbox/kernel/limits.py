@@ -504,6 +504,7 @@ SEARCH_PAGE_PASSAGES = 20
 SEARCH_TEXT_AROUND = 2000
 UNINDEXED_COUNTED = 1000
 EXCERPT_CHARS = 320
+TEXT_PAGE_MAX = 1_000_000
 TOP_K_DEFAULT = 5
 TOP_K_MAX = 1000
 QUERY_DOC_IDS = 1000
@@ -911,3 +912,22 @@ DEMO_WAIT_SECONDS = 0.2
 DEMO_WAITS = 150
 """For the sealed sample: so often, so long."""
 DEMO_QUESTION_CHARS = 500
+
+# tools for assistants
+MCP_BODY_BYTES = 8 * MB
+"""A file of TOOL_FILE_BYTES in base64, and what is said beside it."""
+MCP_BODY_ITEMS = 20_000
+"""Values of a body, by the commas and brackets between them: the package that reads it makes an object of each."""
+MCP_SECONDS = 90
+"""A tool waits for one or two requests, each of which has a limit of its own."""
+TOOL_FILE_BYTES = 5 * MB
+TOOL_ANSWER_BYTES = 16 * MB
+MCP_ANSWER_BYTES = 3 * TOOL_ANSWER_BYTES
+"""The same for programs and for readers, and what is said beside it."""
+TOOL_PASSAGES = 50
+TOOL_PASSAGES_DEFAULT = 5
+TOOL_PAGE_CHARS = 40_000
+"""Of a page at a time: what a model can read."""
+TOOL_ITEMS = 100
+TOOL_ITEMS_DEFAULT = 25
+TOOL_MARK_CHARS = 16

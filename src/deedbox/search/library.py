@@ -98,6 +98,14 @@ class TextCache:
         body = await self._opened(upload, lambda blob: self._blobs.read(blob.location, limits.PACKED_TEXT_BYTES))
         return await asyncio.to_thread(unpacked, body)
 
+    async def page(self, upload: Upload, number: int) -> str:
+        """The text of one page, from 1; NotFound if the document has no such page."""
+        found = await self.text(upload)
+        starts = [*(found.page_starts or []), len(found.text)]
+        if number >= len(starts):
+            raise NotFound(f"The document has no such page: it has {len(starts) - 1}")
+        return found.text[starts[number - 1] : starts[number]]
+
     async def stream(self, upload: Upload) -> tuple[int, AsyncIterator[bytes]]:
         """As `text`, only its characters: their size in UTF-8, and they themselves piece by piece."""
         return await self._opened(upload, lambda blob: opened_text(self._blobs.open_range(blob.location)))

@@ -42,6 +42,7 @@ from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
+from deedbox.web.mcp import routes as mcp
 from deedbox.web.public import authority, embed, operations, reference
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
@@ -86,6 +87,7 @@ ROUTES = [
     *query.ROUTES,
     *answers.ROUTES,
     *embeddings.ROUTES,
+    *mcp.ROUTES,
     *static.ROUTES,
     *brand.ROUTES,
     *dashboard.ROUTES,

@@ -44,6 +44,13 @@ class ListCollectionsQuery(TypedDict, total=False):
     """How many to show at most."""
 
 
+class DocumentTextQuery(TypedDict, total=False):
+    """What `document_text` can be asked for."""
+
+    page: int
+    """Only what stands on this page, from 1; all of it unless given."""
+
+
 class DocumentChunksQuery(TypedDict, total=False):
     """What `document_chunks` can be asked for."""
 
@@ -132,9 +139,9 @@ class SearchCalls:
         """The original bytes."""
         return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/content"))
 
-    def document_text(self, doc_id: str) -> Download:
-        """The extracted text."""
-        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/text"))
+    def document_text(self, doc_id: str, **query: Unpack[DocumentTextQuery]) -> Download:
+        """The extracted text, or that of a page."""
+        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/text", query=query))
 
     def document_chunks(self, doc_id: str, **query: Unpack[DocumentChunksQuery]) -> Iterator[Chunk]:
         """The chunks that answer queries for the document."""
@@ -263,9 +270,9 @@ class AsyncSearchCalls:
         """The original bytes."""
         return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/content"))
 
-    def document_text(self, doc_id: str) -> AsyncDownload:
-        """The extracted text."""
-        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/text"))
+    def document_text(self, doc_id: str, **query: Unpack[DocumentTextQuery]) -> AsyncDownload:
+        """The extracted text, or that of a page."""
+        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/text", query=query))
 
     def document_chunks(self, doc_id: str, **query: Unpack[DocumentChunksQuery]) -> AsyncIterator[Chunk]:
         """The chunks that answer queries for the document."""

@@ -6,8 +6,9 @@ import msgspec
 from litestar import Response, get
 from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
+from deedbox.kernel import limits
 from deedbox.kernel.errors import NotFound
 from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
@@ -48,6 +49,11 @@ class ChunkRecord(msgspec.Struct, frozen=True):
     """The heading under which it stands; null if none."""
 
 
+class TextQuery(msgspec.Struct, frozen=True):
+    page: Annotated[int, Meta(ge=1, le=limits.TEXT_PAGE_MAX)] | UnsetType = UNSET
+    """Only what stands on this page, from 1; all of it unless given."""
+
+
 class ChunkQuery(PageQuery, frozen=True, kw_only=True):
     cursor: Annotated[str, cursors.number()] | UnsetType = UNSET
 
@@ -82,19 +88,21 @@ async def document_content(request: AnyRequest, doc_id: FromPath[str]) -> Respon
 
 @get(
     "/documents/{doc_id:str}/text",
-    opt=_opt({"200": {"description": "The extracted text", "content": {"text/plain": _BINARY}}}),
-    summary="The extracted text",
+    opt={
+        **_opt({"200": {"description": "The extracted text", "content": {"text/plain": _BINARY}}}),
+        QUERY: TextQuery,
+    },
+    summary="The extracted text, or that of a page",
     tags=["search"],
 )
 async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     found = await here.deedbox.db.read(lambda tx: library.find(tx, here.reader, doc_id))
-    size, pieces = await here.deedbox.ingest.texts.stream(found.upload)
-    return StreamedResponse(
-        pieces,
-        headers={"X-Content-Type-Options": "nosniff", "Content-Length": str(size)},
-        media_type="text/plain",
-    )
+    texts, plain = here.deedbox.ingest.texts, {"X-Content-Type-Options": "nosniff"}
+    if here.query.page:
+        return Response(await texts.page(found.upload, here.query.page), headers=plain, media_type="text/plain")
+    size, pieces = await texts.stream(found.upload)
+    return StreamedResponse(pieces, headers={**plain, "Content-Length": str(size)}, media_type="text/plain")
 
 
 @get(

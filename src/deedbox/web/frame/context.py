@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from deedbox.web.frame.room import Room
 
 KEY = "deedbox"
+OUTER = "deedbox.outer"
+"""In the scope of a request that a route makes of another, for its own caller: the context of that route's request."""
 
 AnyRequest = Request[Any, Any, Any]
 

@@ -29,7 +29,7 @@ from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import Allowance, Standing
 from deedbox.signing import sessions
 from deedbox.web.frame import doors, framing, head, identity, rest
-from deedbox.web.frame.context import KEY, Context, of
+from deedbox.web.frame.context import KEY, OUTER, Context, of
 from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.envelope import ErrorBody, asked, translated
 from deedbox.web.frame.head import App, Message, Receive, Scope, Send
@@ -83,6 +83,10 @@ class Guard:
         door, now = context.door, self.deedbox.clock.now()
         if not door.counted:
             return self.unknown_standing()  # asking could wait for a database that is away, and probes tell of that
+        outer: Context | None = scope.get(OUTER)
+        if outer is not None and door.opener in ("key", "nobody"):
+            context.caller, context.holder = outer.caller, outer.holder
+            return self.unknown_standing()  # it was counted when it came
         if door.opener == "nobody":
             return await self._count(self._stranger(scope, door.own_budget), now)
         try:
@@ -272,7 +276,7 @@ class _Exchange:
     def _open(self, context: Context) -> None:
         """The rest of what stands between a caller who is known and counted, and the route."""
         door = context.door
-        if not door.always_open:
+        if not door.always_open and OUTER not in self._scope:
             self._refuse_when_busy()
         if door.own_site and self._scope["method"] not in _SAFE:
             refuse_other_sites(self._scope)
@@ -281,7 +285,7 @@ class _Exchange:
 
     def _place(self, context: Context) -> AbstractContextManager[None]:
         """A part of the places is the most that a caller, and an address, may hold: else one would fill them all."""
-        if context.door.always_open:
+        if context.door.always_open or OUTER in self._scope:
             return nullcontext()
         session = context.door.opener in ("person", "signer")
         most = limits.IN_FLIGHT_PER_SESSION if session else limits.IN_FLIGHT_PER_CALLER

@@ -1,0 +1,1 @@
+"""The tools for assistants over HTTP, where the extra `mcp` is installed."""

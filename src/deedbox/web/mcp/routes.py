@@ -1,0 +1,35 @@
+"""`/mcp`: the Model Context Protocol over streamable HTTP, one exchange a request and nothing kept between two."""
+
+import asyncio
+import importlib
+import importlib.util
+from typing import Any
+
+from litestar import Response, post
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.web.frame import body, context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import Door, door
+
+_ASSISTANT = Door("key", repeats=True)
+"""Opens to any key that works: each tool asks for the scope of the route behind it."""
+
+
+@post("/mcp", opt=door(_ASSISTANT), include_in_schema=False, status_code=200, request_max_body_size=None)
+async def exchange(request: AnyRequest) -> Response[Any]:
+    here = context.of(request)
+    here.take_time(limits.MCP_SECONDS)
+    body.need_json(request)
+    content = await body.read(request, limits.MCP_BODY_BYTES)
+    if sum(content.count(mark) for mark in (b",", b"[", b"{")) > limits.MCP_BODY_ITEMS:
+        raise BadRequest(f"The body holds more than {limits.MCP_BODY_ITEMS:,} values")
+    # The first time this takes a second or more, which nobody else should have to wait for.
+    transport = await asyncio.to_thread(importlib.import_module, "deedbox.web.mcp.transport")
+    answer: Response[Any] = await transport.answered(request, content)
+    return answer
+
+
+ROUTES: list[Any] = [exchange] if importlib.util.find_spec("mcp") else []
+"""Only where the extra is installed."""

@@ -19,6 +19,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "write": ("write",),
     "start": ("start",),
     "pages": ("pages",),
+    "ocr": ("ocr",),
     "ingest": ("ingest",),
     "query": ("query",),
     "whole_query": ("whole_query",),

@@ -22,7 +22,7 @@ from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from tests.hangs import pytest_runtest_protocol
 from tests.kinds import BLOBS, DATABASE, USUAL, WHOLE, kinds
-from tests.models import models_dir
+from tests.models import models_dir, ocr_dir
 from tests.postgres import Cluster, binaries, shared_cluster
 from tests.s3 import s3_store
 
@@ -44,7 +44,7 @@ TESTS = Path(__file__).parent
 ABOVE = ("api", "archive", "browser")
 """What reaches a database only through what has tests of its own."""
 
-__all__ = ["models_dir", "pytest_runtest_protocol", "s3_store"]
+__all__ = ["models_dir", "ocr_dir", "pytest_runtest_protocol", "s3_store"]
 
 _names = itertools.count()
 

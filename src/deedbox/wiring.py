@@ -148,7 +148,7 @@ class Deedbox:
         self.search = self._search()
         self.answers = self._answers()
         self.snapshots = MakeSnapshots(self.search, self.blobs, settings.data_dir / "snapshots")
-        self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
+        self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock, self.search.pages))
         self.renewal = Renewal(self.search, self.ingest.texts)
         self.completed_documents = CompletedDocuments(self.ingest)
         self.jobs = jobs.Runner(

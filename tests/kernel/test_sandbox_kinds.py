@@ -29,6 +29,8 @@ from deedbox.search.embed.models import current
 from deedbox.search.embed.remote import RemoteEmbedder
 from deedbox.search.endpoint import Endpoint
 from deedbox.search.extract import Extractor
+from deedbox.search.ocr import model as ocr_model
+from deedbox.search.ocr import page_reader
 from tests.kernel import probe
 from tests.models import MODELS
 from tests.rigs import FULL
@@ -52,6 +54,8 @@ def all_kinds() -> dict[str, SandboxKind]:
     ]
     if (model := current(MODELS)) is not None:
         found.append(local._kind("embed", MODELS, model, nice=0, seconds=limits.EMBED_SECONDS))
+    if ocr_model.is_installed(MODELS):
+        found.append(page_reader.kind(MODELS))
     return {kind.name: kind for kind in found}
 
 

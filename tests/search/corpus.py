@@ -62,7 +62,7 @@ class Corpus:
             await self.db.write(lambda tx: library.keep_again(tx, upload, read, None, now=now))
 
     def texts(self) -> TextCache:
-        return TextCache(self.db, self.blobs, self.engine.extractor, self.clock)
+        return TextCache(self.db, self.blobs, self.engine.extractor, self.clock, self.engine.pages)
 
     async def index(self, upload_id: str, workspace: str = "") -> None:
         """What an index run writes for one document, in one transaction."""

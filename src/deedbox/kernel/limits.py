@@ -729,6 +729,30 @@ CONVERT_THREADS = 512
 CONVERT_IMAGE_PIXELS = 50_000_000
 CONVERT_IMAGE_FRAMES = 200
 
+# scans
+OCR_DPI = 200
+OCR_PAGE_PIXELS = 12_000_000
+"""A larger page is made smaller before it is read: three pages of A4 at 200 dots an inch."""
+OCR_DETECTION_SIDE = 1280
+"""Pixels of the longer side, in which lines are looked for: one of small print still has ten."""
+OCR_PAGE_LINES = 1000
+OCR_LINE_PIXELS = 4096
+OCR_PAGE_CHARS = 100_000
+OCR_PAGE_WORDS = 20_000
+OCR_PAGES = 5_000
+"""Of one document."""
+OCR_PAGES_A_CALL = 4
+"""The file goes to the sandbox once for so many pages; each is kept as soon as it is read."""
+OCR_PAGE_SECONDS = 90
+"""A full page takes one or two on an idle machine."""
+OCR_PAGE_BYTES = 900 * KB
+"""What is known of a page, on its way out of the sandbox: under what may pass at once."""
+OCR_MEMORY_BYTES = 2048 * MB
+OCR_THREADS = 8
+"""Lines that are read at once, at most; fewer where there are fewer cores."""
+OCR_THREAD_BYTES = 192 * MB
+OCR_NICE = 10
+
 # models
 MODEL_NAME_CHARS = 100
 MODEL_PREFIX_CHARS = 500

@@ -9,6 +9,7 @@ from PIL import Image, ImageOps
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf.flat import flat
 from deedbox.pdf.intake import pieces, written
 
 # A sandbox cannot load what an image is read with when it is first needed.
@@ -75,26 +76,12 @@ def _drawing(pdf: pikepdf.Pdf, image: Image.Image, data: bytes) -> tuple[pikepdf
     upright = image.getexif().get(0x0112, 1) in (0, 1)
     if image.format == "JPEG" and upright and image.mode in ("L", "RGB"):
         return _stream(pdf, data, image.mode, image.size, Name.DCTDecode), image.size
-    flat = _flat(ImageOps.exif_transpose(image))
+    paper = flat(ImageOps.exif_transpose(image))
     if image.format in ("JPEG", "WEBP"):
         made = io.BytesIO()
-        flat.convert("RGB").save(made, "JPEG", quality=_JPEG_QUALITY)
-        return _stream(pdf, made.getvalue(), "RGB", flat.size, Name.DCTDecode), flat.size
-    return _stream(pdf, flat.tobytes(), flat.mode, flat.size, None), flat.size
-
-
-def _flat(image: Image.Image) -> Image.Image:
-    """On white paper, in a mode that a PDF knows."""
-    if image.mode in ("1", "L", "RGB"):
-        return image
-    if image.mode.startswith("I"):  # 16 bits for each grey
-        return image.convert("I").point(lambda grey: grey / 257).convert("L")
-    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        clear = image.convert("RGBA")
-        paper = Image.new("RGB", clear.size, "white")
-        paper.paste(clear, mask=clear.getchannel("A"))
-        return paper
-    return image.convert("RGB")
+        paper.convert("RGB").save(made, "JPEG", quality=_JPEG_QUALITY)
+        return _stream(pdf, made.getvalue(), "RGB", paper.size, Name.DCTDecode), paper.size
+    return _stream(pdf, paper.tobytes(), paper.mode, paper.size, None), paper.size
 
 
 def _stream(

@@ -48,14 +48,15 @@ def token_spans(extraction: Extraction, tokenizer: "Tokenizer", size: int, overl
 
 def cut(extraction: Extraction, found: Sequence[Span]) -> list[Chunk]:
     """The chunks at these places, each with its page and the heading it stands under."""
-    pages = extraction.page_starts
+    pages, scanned = extraction.page_starts, set(extraction.scanned)
     offsets = [offset for offset, _ in extraction.headings]
     made = []
     for number, (start, end) in enumerate(found):
         page = max(1, bisect_right(pages, start)) if pages else None
         above = bisect_right(offsets, start) - 1
         heading = extraction.headings[above][1] if above >= 0 else None
-        made.append(Chunk(number, extraction.text[start:end], start, end, page, heading))
+        ocr = bool(scanned) and not scanned.isdisjoint(range(page or 1, bisect_left(pages or [], end) + 1))
+        made.append(Chunk(number, extraction.text[start:end], start, end, page, heading, ocr))
     return made
 
 

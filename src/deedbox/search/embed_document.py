@@ -12,9 +12,12 @@ from deedbox.kernel.jobs import LeaseLost, Work
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine, Serving
 from deedbox.search.library import TextCache
+from deedbox.search.scans import Scans
 from deedbox.search.upload import Chunk, Upload
 
-Phase: TypeAlias = Literal["", "parsing", "chunking", "embedding", "writing"]
+Phase: TypeAlias = Literal["", "parsing", "reading", "chunking", "embedding", "writing"]
+Pages: TypeAlias = tuple[int, int]
+"""How many scanned pages of a document are read, of how many."""
 EmbeddedChunks: TypeAlias = Sequence[tuple[Chunk, bytes]]
 """Each chunk with its vector: float32, little-endian."""
 
@@ -26,6 +29,7 @@ class DocumentRun(ABC):
         self._engine = engine
         self._db = engine.db
         self._texts = texts
+        self._scans = Scans(engine.db, texts)
         self._work = work
         self._workspace_id = workspace_id
         self._done = self._total = 0
@@ -40,7 +44,7 @@ class DocumentRun(ABC):
         """The recipe and embedder whose index follows the run."""
 
     @abstractmethod
-    def _note(self, doc_id: str, phase: Phase) -> str:
+    def _note(self, doc_id: str, phase: Phase, pages: Pages | None) -> str:
         """The note of the job's progress while a document is in a phase."""
 
     async def _each(self, doc_ids: Sequence[str]) -> None:
@@ -66,7 +70,11 @@ class DocumentRun(ABC):
         if await self._db.read(lambda tx: chunk_store.chunk_set(tx, upload, serving.recipe)) is not None:
             return None
         await self._report(upload.id, "parsing")
-        extraction = await self._texts.text(upload)
+        extraction = await self._scans.read(
+            upload,
+            await self._texts.text(upload),
+            lambda read, scanned: self._report(upload.id, "reading", (read, scanned)),
+        )
         if not extraction.text.strip():
             return []
         await self._report(upload.id, "chunking")
@@ -80,10 +88,10 @@ class DocumentRun(ABC):
             embedded += [(chunk, vector.tobytes()) for chunk, vector in zip(batch, vectors.astype("<f4"), strict=True)]
         return embedded
 
-    async def _report(self, doc_id: str, phase: Phase) -> None:
+    async def _report(self, doc_id: str, phase: Phase, pages: Pages | None = None) -> None:
         # Each report is a write: now and then is enough to look at, and to notice that the job was cancelled.
         if stopwatch() - self._reported >= limits.PROGRESS_SECONDS:
-            await self._progress(self._note(doc_id, phase))
+            await self._progress(self._note(doc_id, phase, pages))
 
     async def _progress(self, note: str) -> None:
         self._reported = stopwatch()

@@ -16,6 +16,7 @@ from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, Place
 from deedbox.search.index.choose import open_indexes
+from deedbox.search.ocr.page_reader import PageReader
 from deedbox.search.query_times import QueryTimes
 from deedbox.search.rerank import Reranker
 from deedbox.search.workspace_index import INDEX_UNUSABLE, INDEX_WANTED, WorkspaceIndex
@@ -42,6 +43,7 @@ class SearchEngine:
         self.reranker: Reranker | None = None
         self.times = QueryTimes(db, clock)
         self.extractor = Extractor(settings.sandbox_processes)
+        self.pages = PageReader(settings.models)
         self.keeps_index = True
         """Whether queries are answered from an index here; a worker answers none."""
         self.indexes = open_indexes(settings, db)
@@ -143,6 +145,7 @@ class SearchEngine:
         await asyncio.to_thread(self.indexes.close)
         await self.embedders.close()
         await self.extractor.close()
+        await self.pages.close()
 
     def _begin(self, act: Coroutine[Any, Any, None]) -> None:
         if self.builds.stopping:

@@ -17,7 +17,7 @@ from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
 from deedbox.kernel.watches import Watches
 from deedbox.search import conditions, library, store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.embed_document import DocumentRun, EmbeddedChunks, Phase
+from deedbox.search.embed_document import DocumentRun, EmbeddedChunks, Pages, Phase
 from deedbox.search.embedders import MISSING
 from deedbox.search.engine import INDEX_JOB, SearchEngine, Serving
 from deedbox.search.library import TextCache
@@ -64,6 +64,7 @@ class Step(msgspec.Struct, frozen=True):
 
     document: str | None = None
     phase: Phase = ""
+    pages: Pages | None = None
     outcome: Outcome | None = None
 
 
@@ -206,8 +207,8 @@ class _IndexRun(DocumentRun):
     async def _serving(self) -> Serving:
         return await self._engine.serving(self._workspace_id)
 
-    def _note(self, doc_id: str, phase: Phase) -> str:
-        return _encoded(Step(doc_id, phase))
+    def _note(self, doc_id: str, phase: Phase, pages: Pages | None) -> str:
+        return _encoded(Step(doc_id, phase, pages))
 
     async def _document(self, doc_id: str) -> None:
         async with self._ingest.turn(doc_id):

@@ -1,7 +1,7 @@
 """The library of a workspace: documents with their texts are taken in, shown, replaced, and deleted as one act."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import TypeVar
@@ -18,9 +18,13 @@ from deedbox.kernel.errors import BadRequest, Conflict, LostFile, NotFound, Unav
 from deedbox.kernel.ids import new_id
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.extract import Extractor, Packed, opened_text, unpacked
-from deedbox.search.extract.kinds import KINDS, Kind, kind_of
+from deedbox.search.extract import Extractor, Packed, opened_text, packed, unpacked
+from deedbox.search.extract.kinds import KINDS, PICTURES, Kind, kind_of
 from deedbox.search.filing import Filing, FilingChange
+from deedbox.search.ocr import MISSING, ScannedPage
+from deedbox.search.ocr import store as pages_store
+from deedbox.search.ocr.filled import filled
+from deedbox.search.ocr.page_reader import Keep, PageReader
 from deedbox.search.reader import Reader
 from deedbox.search.store import UploadSummary
 from deedbox.search.upload import SIGNED_COLLECTION, Chunk, Extraction, Upload
@@ -70,15 +74,25 @@ class Stats(msgspec.Struct, frozen=True):
 class TextCache:
     """The extracted texts: a file is read once, its text is kept beside it, and read again if it is lost."""
 
-    def __init__(self, db: Database, blobs: Blobs, extractor: Extractor, clock: Clock) -> None:
+    def __init__(self, db: Database, blobs: Blobs, extractor: Extractor, clock: Clock, pages: PageReader) -> None:
         self._db = db
         self._blobs = blobs
         self._extractor = extractor
         self._clock = clock
+        self._pages = pages
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether there is text in pictures for this server: whether OCR is installed."""
+        return self._pages.is_installed
 
     @asynccontextmanager
     async def parsed(self, workspace_id: str, filename: str, kind: Kind, received: Received) -> AsyncIterator[File]:
-        """The file with its text, extracted only if the workspace does not have it; stays until this context ends."""
+        """The file with its text, extracted only if the workspace does not have it; stays until this context ends.
+
+        BadRequest for a picture, if nothing here can read it."""
+        if kind.name in PICTURES and not self.reads_pictures:
+            raise BadRequest(MISSING)
         async with self.read(workspace_id, kind, received.blob) as parsed:
             yield File(filename, kind.media_type, received, parsed)
 
@@ -90,8 +104,8 @@ class TextCache:
             yield known
             return
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
-            packed = await self._pack(blob, kind, incoming)
-            yield Parsed(packed.text_length, packed.pages, await incoming.finish())
+            made = await self._pack(blob, kind, incoming)
+            yield Parsed(made.text_length, made.pages, await incoming.finish())
 
     async def text(self, upload: Upload) -> Extraction:
         """The document's text; LostFile when neither it nor its file is there, NotFound if the document was deleted."""
@@ -119,11 +133,39 @@ class TextCache:
 
     async def _read_again(self, upload: Upload, lost: Blob | None) -> Blob:
         file = await self._db.read(lambda tx: _file_of(tx, upload))
-        kind = next(kind for kind in KINDS.values() if kind.media_type == upload.media_type)
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
-            packed = await self._pack(file, kind, incoming)
-            read, now = Parsed(packed.text_length, packed.pages, await incoming.finish()), self._clock.now()
-            return await self._db.write(lambda tx: keep_again(tx, upload, read, lost, now=now))
+            made = await self._pack(file, _kind(upload), incoming)
+            read, now = Parsed(made.text_length, made.pages, await incoming.finish()), self._clock.now()
+            blob = await self._db.write(lambda tx: keep_again(tx, upload, read, lost, now=now))
+        scanned = await self._db.read(lambda tx: pages_store.texts(tx, upload))
+        return (await self._fill(upload, blob, scanned))[1] if scanned else blob
+
+    async def read_pages(self, upload: Upload, numbers: Sequence[int], keep: Keep) -> None:
+        """Has these pages of the document's file read by OCR, and each kept; it fails as `PageReader.read` does."""
+        file = await self._db.read(lambda tx: _file_of(tx, upload))
+        async with streamed(self._blobs, file) as data:
+            await self._pages.read(data, _kind(upload).name, numbers, keep)
+
+    async def with_scans(self, upload: Upload) -> Extraction:
+        """The document's text with that of its pages that were read by OCR; it is kept so."""
+        kept = await self._db.read(lambda tx: _kept_text(tx, upload)) or await self._read_again(upload, None)
+        scanned = await self._db.read(lambda tx: pages_store.texts(tx, upload))
+        return (await self._fill(upload, kept, scanned))[0]
+
+    async def _fill(self, upload: Upload, kept: Blob, scanned: Mapping[int, str]) -> tuple[Extraction, Blob]:
+        body = await self._blobs.read(kept.location, limits.PACKED_TEXT_BYTES)
+        whole, begins = await asyncio.to_thread(lambda: filled(unpacked(body), scanned))
+        now = self._clock.now()
+        async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
+            for piece in await asyncio.to_thread(lambda: list(packed(whole))):
+                await incoming.write(piece)
+            read = Parsed(len(whole.text), len(whole.page_starts or ()), await incoming.finish())
+
+            def keep(tx: Tx) -> Blob:
+                pages_store.place(tx, upload, begins)
+                return keep_again(tx, upload, read, kept, now=now)
+
+            return whole, await self._db.write(keep)
 
     async def _pack(self, file: Blob, kind: Kind, incoming: Incoming) -> Packed:
         async with streamed(self._blobs, file) as data:
@@ -316,6 +358,17 @@ def _upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload:
     return upload
 
 
+def keep_scanned(tx: Tx, upload: Upload, page: ScannedPage) -> None:
+    """Keeps what was read from a page; NotFound if the document was deleted or replaced meanwhile."""
+    if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
+        raise _unknown()
+    pages_store.keep(tx, upload, page)
+
+
+def _kind(upload: Upload) -> Kind:
+    return next(kind for kind in KINDS.values() if kind.media_type == upload.media_type)
+
+
 def _file_of(tx: Tx, upload: Upload) -> Blob:
     """Where the document's bytes are; NotFound if it was deleted or replaced since it was read."""
     now = _upload(tx, upload.workspace_id, upload.id)
@@ -384,6 +437,7 @@ def _let_go(tx: Tx, upload: Upload, now: datetime) -> None:
     """Removes the content that the upload had, as far as no other upload needs it; its row is changed already."""
     if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
         _drop_text(tx, upload, now)
+        pages_store.forget(tx, upload)
     present = store.upload(tx, upload.workspace_id, upload.id)
     if present is None or present.sha256 != upload.sha256:
         blobs_store.release(tx, upload.sha256, upload.id, now)

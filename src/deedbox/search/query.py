@@ -18,6 +18,8 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.conditions import Condition
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
+from deedbox.search.ocr import Box
+from deedbox.search.ocr import store as pages_store
 from deedbox.search.reader import Reader
 from deedbox.search.relevance import relevance
 from deedbox.search.rerank import Reranker
@@ -64,6 +66,8 @@ class Passage(msgspec.Struct, frozen=True):
     highlights: list[tuple[int, int]]
     signed: bool = False
     """Whether the document's bytes were sealed in this workspace."""
+    boxes: list[Box] = []
+    """Where the highlights stand on pages that were read by OCR."""
 
     @property
     def id(self) -> str:
@@ -161,7 +165,7 @@ class _Search:
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 found = await self._reranked(found)
                 with span("highlights"):
-                    passages = await asyncio.to_thread(self._passages, found)
+                    passages = await self._with_boxes(await asyncio.to_thread(self._passages, found))
                     return Answered(passages, found.recipe, found.watermark, found.reranked)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
@@ -256,6 +260,16 @@ class _Search:
         rows = found.rows if scores is None else _by_score(found.rows, scores)
         rows = rows[first : first + self._question.top_k]
         return msgspec.structs.replace(found, rows=rows, reranked=scores is not None)
+
+    async def _with_boxes(self, passages: list[Passage]) -> list[Passage]:
+        if not any(passage.chunk.ocr for passage in passages):
+            return passages
+
+        def boxed(tx: Tx, passage: Passage) -> Passage:
+            found = pages_store.boxes(tx, passage.upload, passage.chunk, passage.highlights)
+            return msgspec.structs.replace(passage, boxes=found)
+
+        return await self._engine.db.read(lambda tx: [boxed(tx, one) if one.chunk.ocr else one for one in passages])
 
     def _passages(self, found: _Verified) -> list[Passage]:
         from deedbox.search.index.analysis import Marker

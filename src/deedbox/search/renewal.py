@@ -13,7 +13,7 @@ from deedbox.kernel.jobs import GiveUp, LeaseLost, Work
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import vectors_of
-from deedbox.search.embed_document import DocumentRun, Phase
+from deedbox.search.embed_document import DocumentRun, Pages, Phase
 from deedbox.search.engine import SearchEngine, Serving
 from deedbox.search.library import TextCache
 
@@ -98,7 +98,7 @@ class _RenewalRun(DocumentRun):
     async def _serving(self) -> Serving:
         return self._fresh
 
-    def _note(self, doc_id: str, phase: Phase) -> str:  # noqa: ARG002 (no caller sees a renewal's documents)
+    def _note(self, doc_id: str, phase: Phase, pages: Pages | None) -> str:  # noqa: ARG002 (nobody sees its documents)
         return phase
 
     async def _document(self, doc_id: str) -> None:

@@ -46,6 +46,8 @@ class Extraction(msgspec.Struct, frozen=True):
     """The offset at which each page begins, page 1 first; None where the format has no pages."""
     headings: list[tuple[int, str]]
     """Offset and title of each heading, in order."""
+    scanned: list[int] = []
+    """The pages whose text was read by OCR, in order."""
 
 
 class Chunk(msgspec.Struct, frozen=True):
@@ -57,3 +59,5 @@ class Chunk(msgspec.Struct, frozen=True):
     char_end: int
     page: int | None
     heading: str | None
+    ocr: bool = False
+    """Whether any of it was read by OCR."""

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 UNSUPPORTED = (
     "Unsupported file type. Supported: pdf, docx, txt, html, md, csv, pptx, xlsx, ods, odt, rtf, eml, epub, tsv, json, "
-    "xml, zip, source code"
+    "xml, zip, source code, png, jpeg, tiff, webp"
 )
 TOO_LARGE = "File exceeds maximum size of 50MB"
 NOTHING = {"uploads": 0, "extractions": 0, "blobs": 0, "blob_refs": 0, "chunk_sets": 0, "chunks": 0}

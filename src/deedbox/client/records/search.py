@@ -105,6 +105,8 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """The page on which the chunk begins; null where the format has no pages."""
     heading: str | None
     """The heading under which it stands; null if none."""
+    ocr: bool
+    """Whether any of it was read by OCR from a picture of the page: letters may be misread."""
 
 
 class ChunkPage(Struct, frozen=True, kw_only=True):
@@ -183,6 +185,10 @@ class RunProgress(Struct, frozen=True, kw_only=True):
     """Documents that are through."""
     total: int
     """Documents in scope."""
+    pages_read: int | None
+    """Scanned pages of that document that are read; null unless its phase is `reading`."""
+    pages_scanned: int | None
+    """Scanned pages that it has; null unless its phase is `reading`."""
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -224,6 +230,21 @@ class RunPage(Struct, frozen=True, kw_only=True):
     """Give it as `cursor` to get the next page; null on the last one."""
 
 
+class Box(Struct, frozen=True, kw_only=True):
+    """A word's place on its page as it is displayed, in fractions of the page from its top left corner."""
+
+    page: int
+    """The page, counted from 1."""
+    left: float
+    """Where the word begins, as a fraction of the page's width."""
+    top: float
+    """Where the word begins, as a fraction of the page's height."""
+    right: float
+    """Where the word ends, as a fraction of the page's width."""
+    bottom: float
+    """Where the word ends, as a fraction of the page's height."""
+
+
 class ChunkPlace(Struct, frozen=True, kw_only=True):
     doc_id: str
     """The document's id."""
@@ -247,6 +268,10 @@ class ChunkPlace(Struct, frozen=True, kw_only=True):
     """Whether the file was sealed in this workspace, known by its bytes."""
     document_id: str | None
     """The document of the signing API whose sealed file it is; null for what was uploaded."""
+    ocr: bool
+    """Whether any of it was read by OCR from a picture of the page: letters may be misread."""
+    boxes: list[Box] | None = None
+    """Where highlighted words stand on pages that were read by OCR; left out where `ocr` is false."""
 
 
 class ResultDocument(Struct, frozen=True, kw_only=True):

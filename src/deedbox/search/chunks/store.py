@@ -1,6 +1,7 @@
 """The tables of chunk sets, chunks, index logs, and the recipe in service."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -8,7 +9,7 @@ from deedbox.kernel.db import Tx, Value
 from deedbox.search.store import UPLOAD_COLUMNS, read_upload
 from deedbox.search.upload import Chunk, Upload
 
-_CHUNK = "number, text, char_start, char_end, page, heading"
+_CHUNK = "number, text, char_start, char_end, page, heading, ocr"
 _COLUMNS = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
 
 LOGGED = "chunks logged"
@@ -66,11 +67,12 @@ def add_chunk_set(
         now=now,
     )
     rows: list[Mapping[str, Value]] = [
-        {**msgspec.structs.asdict(chunk), "vector": vector, "chunk_set_id": set_id} for chunk, vector in made
+        {**msgspec.structs.asdict(chunk), "ocr": int(chunk.ocr), "vector": vector, "chunk_set_id": set_id}
+        for chunk, vector in made
     ]
     tx.many(
         f"insert into chunks (chunk_set_id, {_CHUNK}, vector) values (:chunk_set_id, :number, :text, :char_start,"
-        " :char_end, :page, :heading, :vector)",
+        " :char_end, :page, :heading, :ocr, :vector)",
         rows,
     )
 
@@ -107,7 +109,7 @@ def chunks(tx: Tx, set_id: str, after: int | None, most: int) -> list[Chunk]:
         after=-1 if after is None else after,
         most=most,
     )
-    return [Chunk(*row) for row in rows]
+    return [_chunk(row) for row in rows]
 
 
 def chunk_vectors(tx: Tx, set_id: str) -> list[tuple[int, str, bytes]]:
@@ -125,7 +127,7 @@ def unchanged_chunk(
 ) -> tuple[Upload, Chunk] | None:
     """An upload and one of its chunks; None when either is gone, or has changed since that number of the log."""
     row = tx.one(
-        f"select {_COLUMNS}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading from index_log l"
+        f"select {_COLUMNS}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading, c.ocr from index_log l"
         " join uploads u on u.id = l.upload_id"
         " join chunks c on c.chunk_set_id = l.chunk_set_id and c.number = :number"
         " where l.workspace_id = :workspace_id and l.recipe = :recipe and l.upload_id = :id and l.number <= :mark",
@@ -135,7 +137,12 @@ def unchanged_chunk(
         number=number,
         mark=mark,
     )
-    return (read_upload(row[:-6]), Chunk(*row[-6:])) if row else None
+    return (read_upload(row[:-7]), _chunk(row[-7:])) if row else None
+
+
+def _chunk(row: Sequence[Any]) -> Chunk:
+    number, text, start, end, page, heading, ocr = row
+    return Chunk(number, text, start, end, page, heading, bool(ocr))
 
 
 # the logs that indexes follow, one for each recipe: which chunk set stands for which upload

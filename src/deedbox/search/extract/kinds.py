@@ -56,8 +56,14 @@ KINDS: dict[str, Kind] = {
         Kind("xml", "application/xml", ("xml",)),
         Kind("zip", "application/zip", ("zip",), _ZIP),
         Kind("code", "text/x-source-code", _SOURCE_CODE),
+        Kind("png", "image/png", ("png",), "a PNG image", reader="image"),
+        Kind("jpeg", "image/jpeg", ("jpg", "jpeg"), "a JPEG image", reader="image"),
+        Kind("tiff", "image/tiff", ("tif", "tiff"), "a TIFF image", reader="image"),
+        Kind("webp", "image/webp", ("webp",), "a WebP image", reader="image"),
     )
 }
+PICTURES = frozenset(kind.name for kind in KINDS.values() if kind.reader == "image")
+"""Kinds that have no text but what is read by OCR."""
 SUPPORTED = ", ".join("source code" if name == "code" else name for name in KINDS)
 UNSUPPORTED = f"Unsupported file type. Supported: {SUPPORTED}"
 _BY_EXTENSION = {extension: kind for kind in KINDS.values() for extension in kind.extensions}

@@ -47,6 +47,8 @@ class ChunkRecord(msgspec.Struct, frozen=True):
     """The page on which the chunk begins; null where the format has no pages."""
     heading: str | None
     """The heading under which it stands; null if none."""
+    ocr: bool
+    """Whether any of it was read by OCR from a picture of the page: letters may be misread."""
 
 
 class TextQuery(msgspec.Struct, frozen=True):
@@ -146,6 +148,7 @@ def _chunk(doc_id: str, chunk: Chunk) -> ChunkRecord:
         char_end=chunk.char_end,
         page=chunk.page,
         heading=chunk.heading,
+        ocr=chunk.ocr,
     )
 
 

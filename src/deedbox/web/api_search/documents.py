@@ -19,6 +19,7 @@ from deedbox.search import library
 from deedbox.search.extract.kinds import kind_of
 from deedbox.search.filing import Filing, FilingChange
 from deedbox.search.library import File
+from deedbox.search.ocr import COMMAND
 from deedbox.search.reader import Reader
 from deedbox.search.store import UploadSummary
 from deedbox.search.upload import MetadataValue, Status, Upload
@@ -148,7 +149,8 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
             async with _parsed(here, part) as file:
 
                 def add(tx: Tx) -> Uploaded:
-                    return _uploaded(library.add(tx, workspace, file, filing, now=now))
+                    reads = here.deedbox.ingest.texts.reads_pictures
+                    return _uploaded(library.add(tx, workspace, file, filing, now=now), reads)
 
                 answer: Response[Any] = await once.kept(request, add, status=200, content=content)
                 return answer
@@ -255,7 +257,8 @@ async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Upload
     form.need_form(request)
     await deedbox.db.read(lambda tx: library.replaceable(tx, reader, doc_id))  # if not, refused unread
     async with upload.one_file(request, deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
-        return _uploaded(await deedbox.db.write(lambda tx: library.replace(tx, reader, doc_id, file, now=now)))
+        reads = deedbox.ingest.texts.reads_pictures
+        return _uploaded(await deedbox.db.write(lambda tx: library.replace(tx, reader, doc_id, file, now=now)), reads)
 
 
 @delete(
@@ -275,10 +278,14 @@ def _parsed(here: Context, part: Part) -> AbstractAsyncContextManager[File]:
     return texts.parsed(here.caller.workspace_id, part.filename, kind_of(part.filename), part.received)
 
 
-def _uploaded(upload: Upload) -> Uploaded:
+def _uploaded(upload: Upload, reads_pictures: bool) -> Uploaded:
     message = "Document uploaded and parsed. Call POST /documents/index to build the search index."
-    if not upload.text_length:
+    if not upload.text_length and upload.pages and reads_pictures:
+        message = "Document uploaded. It has no text but what its pictures show, which POST /documents/index reads."
+    elif not upload.text_length:
         message = "Document uploaded, but no text was found in it (it may be a scan), so it cannot be indexed."
+        if upload.pages:
+            message += f" Scans are read where OCR is installed: {COMMAND}"
     return Uploaded("success", upload.id, upload.filename, upload.size_bytes, upload.text_length, message)
 
 

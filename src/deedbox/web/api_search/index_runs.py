@@ -68,6 +68,10 @@ class RunProgress(msgspec.Struct, frozen=True):
     """Documents that are through."""
     total: int
     """Documents in scope."""
+    pages_read: int | None
+    """Scanned pages of that document that are read; null unless its phase is `reading`."""
+    pages_scanned: int | None
+    """Scanned pages that it has; null unless its phase is `reading`."""
 
 
 class RunResult(msgspec.Struct, frozen=True):
@@ -265,6 +269,7 @@ def run(job: Job) -> Run:
             step.phase,
             job.progress.done if job.progress else 0,
             job.progress.total if job.progress else 0,
+            *(step.pages or (None, None)),
         ),
         result=RunResult(outcome.processed, outcome.skipped, outcome.chunks, outcome.failed)
         if outcome is not None and job.state == "done" and job.error is None

@@ -18,6 +18,7 @@ from deedbox.search import query as queries
 from deedbox.search import receipt as receipts
 from deedbox.search.conditions import Condition, Every
 from deedbox.search.facets import Count
+from deedbox.search.ocr import Box
 from deedbox.search.query import Answered, Mode, Passage, Question
 from deedbox.search.receipt import Asked
 from deedbox.search.upload import MetadataValue
@@ -92,6 +93,10 @@ class ChunkPlace(msgspec.Struct, frozen=True):
     """Whether the file was sealed in this workspace, known by its bytes."""
     document_id: str | None
     """The document of the signing API whose sealed file it is; null for what was uploaded."""
+    ocr: bool
+    """Whether any of it was read by OCR from a picture of the page: letters may be misread."""
+    boxes: list[Box] | UnsetType = UNSET
+    """Where highlighted words stand on pages that were read by OCR; left out where `ocr` is false."""
 
 
 class ResultDocument(msgspec.Struct, frozen=True):
@@ -229,6 +234,8 @@ def result(passage: Passage) -> ResultChunk:
         highlights=passage.highlights,
         signed=passage.signed,
         document_id=upload.document_id,
+        ocr=chunk.ocr,
+        boxes=passage.boxes if chunk.ocr else UNSET,
     )
     document = ResultDocument(upload.filename, upload.collection, dict(upload.metadata), passage.signed)
     return ResultChunk(passage.id, chunk.text, passage.score, place, passage.relevance, document)

@@ -20,6 +20,7 @@ from deedbox.search.conditions import Condition, Every, Op, compare
 from deedbox.search.engine import NOTHING_INDEXED
 from deedbox.search.excerpt import Piece, excerpt, pieces
 from deedbox.search.extract.kinds import KINDS
+from deedbox.search.ocr import store as pages_store
 from deedbox.search.on_page import lines_of
 from deedbox.search.query import Passage, Question
 from deedbox.web.frame import context
@@ -166,6 +167,9 @@ async def _sheets(request: AnyRequest, passage: Passage, first: int) -> list[She
     pages = {
         number: lines_of(passage.chunk.text, lines[number - 1]) for number in (first, first + 1) if number <= len(lines)
     }
+    if passage.chunk.ocr:
+        for box in await deedbox.db.read(lambda tx: pages_store.boxes(tx, passage.upload, passage.chunk)):
+            pages.setdefault(box.page, []).append(Line("", box.left, box.top, box.right, box.bottom))
     return [
         Sheet(number, pages.get(number, [])) for number in (first, first + 1) if number == first or pages.get(number)
     ]

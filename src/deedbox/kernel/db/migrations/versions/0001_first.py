@@ -736,8 +736,19 @@ create table chunks (
     char_end INT not null,
     page INT,
     heading TEXT,
+    ocr INT not null default 0,
     vector BYTES not null,
     primary key (chunk_set_id, number)
+);
+create table scanned_pages (
+    workspace_id TEXT not null references workspaces (id),
+    sha256 TEXT not null,
+    media_type TEXT not null,
+    page INT not null,
+    text TEXT not null,
+    words BYTES not null,
+    char_start INT,
+    primary key (workspace_id, sha256, media_type, page)
 );
 create table index_log (
     workspace_id TEXT not null references workspaces (id),

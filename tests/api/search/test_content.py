@@ -154,6 +154,7 @@ async def test_there_are_no_chunks_before_there_are_some(api: Api) -> None:
         "char_end": 15,
         "page": None,
         "heading": None,
+        "ocr": False,
     }
 
 

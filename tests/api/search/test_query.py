@@ -37,6 +37,7 @@ async def test_the_passage_that_answers_comes_first_with_its_place(search: Searc
         "highlights": best["metadata"]["highlights"],
         "signed": False,
         "document_id": None,
+        "ocr": False,
     }
     marked = [best["text"][begin:end] for begin, end in best["metadata"]["highlights"]]
     assert "deposit" in marked

@@ -38,9 +38,10 @@ class HashingEmbedder:
 
     async def split(self, extraction: Extraction) -> list[Chunk]:
         found = [match for match in _PARAGRAPH.finditer(extraction.text) if match.group().strip()]
+        places = [(match.group(), match.start(), match.end()) for match in found]
         return [
-            Chunk(number, match.group(), match.start(), match.end(), _page(extraction, match.start()), None)
-            for number, match in enumerate(found)
+            Chunk(number, text, start, end, _page(extraction, start), _heading(extraction, start))
+            for number, (text, start, end) in enumerate(places)
         ]
 
     async def embed(
@@ -58,6 +59,11 @@ class HashingEmbedder:
 
     async def close(self) -> None:
         self.closed = True
+
+
+def _heading(extraction: Extraction, start: int) -> str | None:
+    above = [title for offset, title in extraction.headings if offset <= start]
+    return above[-1] if above else None
 
 
 def _page(extraction: Extraction, at: int) -> int | None:

@@ -4,7 +4,7 @@ confirms them."""
 import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from deedbox.search import conditions, library, store, wording
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.conditions import Condition
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
+from deedbox.search.entries import name_of
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.reader import Reader
 from deedbox.search.relevance import relevance
@@ -78,6 +79,8 @@ class Answered(msgspec.Struct, frozen=True):
     watermark: int
     reranked: bool | None
     """Whether a reranker gave them their order; None where none was to."""
+    corrected: dict[str, str] = {}
+    """Words of the question that occur nowhere, and those that were searched for instead."""
 
 
 _Row: TypeAlias = tuple[Hit, Upload, Chunk]
@@ -91,7 +94,15 @@ class _Verified(msgspec.Struct, frozen=True):
     """The uploads among them that were sealed here."""
     complete: bool
     """No row is missing because its document has just changed."""
+    corrected: dict[str, str]
     reranked: bool | None = None
+
+
+class _Scope(NamedTuple):
+    """Which uploads may answer, and which the reader sees; None for all."""
+
+    only: frozenset[str] | None
+    seen: frozenset[str] | None
 
 
 async def answer(engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True) -> list[Passage]:
@@ -147,7 +158,7 @@ class _Search:
                 found = await self._reranked(found)
                 with span("highlights"):
                     passages = await asyncio.to_thread(self._passages, found)
-                    return Answered(passages, found.recipe, found.watermark, found.reranked)
+                    return Answered(passages, found.recipe, found.watermark, found.reranked, found.corrected)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _vector(self, serving: Serving) -> "Vector | None":
@@ -156,7 +167,7 @@ class _Search:
             return None
         if serving.recipe not in self._vectors:
             with span("embed the query"):
-                text, caller = self._wording.text, self._question.caller
+                text, caller = self._wording.meaning, self._question.caller
                 vectors = await serving.embedder.embed([text], urgent=True, caller=caller, role="query")
             self._vectors[serving.recipe] = vectors[0]
         return self._vectors[serving.recipe]
@@ -167,18 +178,18 @@ class _Search:
         serving = await self._engine.serving(place)
         index = await self._engine.index(place, serving, patient=question.patient)
         vector, mark = await self._vector(serving), index.watermark
-        only = await self._engine.db.read(lambda tx: _scope(tx, reader, question, words.filenames))
+        scope = await self._engine.db.read(lambda tx: _scope(tx, reader, question, words, serving.recipe))
         try:
-            hits = await asyncio.to_thread(_hits, index, question, words, vector, only)
+            hits, corrected = await asyncio.to_thread(_found, index, question, words, vector, scope)
         except IndexUnusable:
             self._engine.workspace_index(place, serving).distrust()
             return None
         if not self._chooses_by_text:
             hits = _grouped(hits, lambda hit: hit, question)
             hits = hits if self._reranker else hits[question.offset :]
-        return await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, mark))
+        return await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, mark, corrected))
 
-    def _verified(self, tx: Tx, recipe: str, hits: Sequence[Hit], mark: int) -> _Verified:
+    def _verified(self, tx: Tx, recipe: str, hits: Sequence[Hit], mark: int, corrected: dict[str, str]) -> _Verified:
         # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
         # so neither deleted nor replaced text can be answered, and no score belongs to another text.
         rows: list[_Row] = []
@@ -188,12 +199,12 @@ class _Search:
             # A document may have come in since it was asked whether there are any.
             if current is None or not reader.sees(current[0]):
                 complete = False
-            elif self._wording.admits(current[1].text):
+            elif self._wording.admits(current[1].text, current[1].heading):
                 rows.append((hit, *current))
             if len(rows) == most:
                 break
         signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
-        return _Verified(recipe, mark, rows, signed, complete=complete or len(rows) == most)
+        return _Verified(recipe, mark, rows, signed, complete=complete or len(rows) == most, corrected=corrected)
 
     def _rows_wanted(self, hits: Sequence[Hit]) -> int:
         question = self._question
@@ -221,7 +232,7 @@ class _Search:
         scores, first = None, self._question.offset
         if len(found.rows) <= limits.RERANK_PASSAGES:
             with span("rerank"):
-                scores = await self._reranker.scores(self._wording.text, [chunk.text for _, _, chunk in found.rows])
+                scores = await self._reranker.scores(self._wording.meaning, [chunk.text for _, _, chunk in found.rows])
         rows = found.rows if scores is None else _by_score(found.rows, scores)
         rows = rows[first : first + self._question.top_k]
         return msgspec.structs.replace(found, rows=rows, reranked=scores is not None)
@@ -229,10 +240,11 @@ class _Search:
     def _passages(self, found: _Verified) -> list[Passage]:
         from deedbox.search.index.analysis import highlights, share
 
-        question, text = self._question, self._wording.text
+        question, text = self._question, self._wording.corrected(found.corrected).text
         rows = list[tuple[_Row, float]]()
         for hit, upload, chunk in found.rows:
-            said = None if question.mode == "semantic" else share(chunk.text, text)
+            name = name_of(upload.filename) if chunk.number == 0 else ""
+            said = None if question.mode == "semantic" else share(chunk.text, text, name)
             how = relevance(hit, said, dense=DENSE_WEIGHT, words=WORDS_WEIGHT)
             if how >= question.min_relevance:
                 rows.append(((hit, upload, chunk), how))
@@ -245,15 +257,34 @@ class _Search:
         ]
 
 
-def _scope(tx: Tx, reader: Reader, question: Question, filenames: Sequence[str]) -> frozenset[str] | None:
-    found = question.doc_ids
-    if question.condition is not None or store.hides(tx, reader):
-        found = _within(found, store.matching(tx, reader, question.condition or conditions.ANY))
-    return _within(found, store.named(tx, reader, filenames)) if filenames else found
+def _scope(tx: Tx, reader: Reader, question: Question, words: Wording, recipe: str) -> _Scope:
+    only, seen = question.doc_ids, None
+    if store.hides(tx, reader):
+        seen = frozenset(store.matching(tx, reader, conditions.ANY))
+        only = _within(only, seen)
+    if question.condition is not None:
+        only = _within(only, store.matching(tx, reader, question.condition))
+    if names := [part for field, part in words.fields if field == "filename"]:
+        only = _within(only, store.named(tx, reader, names))
+    for field, part in words.fields:
+        if field != "filename":
+            only = _within(only, chunk_store.titled(tx, reader.workspace_id, recipe, field, part))
+    return _Scope(only, seen)
 
 
 def _within(found: frozenset[str] | None, others: Collection[str]) -> frozenset[str]:
     return frozenset(others) if found is None else found.intersection(others)
+
+
+def _found(
+    index: Index, question: Question, words: Wording, vector: "Vector | None", scope: _Scope
+) -> tuple[list[Hit], dict[str, str]]:
+    """The hits, best first, and the words that were meant otherwise. A word counts as known where the reader sees it:
+    else a correction would tell what stands in other documents."""
+    corrected = {}
+    if question.mode != "semantic" and (doubtful := words.doubtful):
+        corrected = index.corrected(doubtful, scope.seen)
+    return _hits(index, question, words.corrected(corrected), vector, scope.only), corrected
 
 
 def _hits(

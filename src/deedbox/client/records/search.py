@@ -295,6 +295,9 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     reranked: bool | None = None
     """Whether the server's reranker ordered them. False: it failed, there are more than 64, or their texts decide
     which there are, and they stand as without it. Left out where there is none, or `mode` decides."""
+    corrected: dict[str, str] | None = None
+    """Words of the query that occur in no document, by what was searched for instead: the word that is most
+    alike. Left out where there is none."""
     facets: dict[str, list[Count]] | None = None
     """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | None = None

@@ -39,7 +39,9 @@ QueryText = Annotated[
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     query: QueryText
     """The question, in 1 to {QUERY_CHARS} characters. A "phrase" in quotes must stand in the passage, a -word or
-    -"phrase" must not, and filename:part must be part of the document's name; other signs are plain text."""
+    -"phrase" must not; word* stands for the {PREFIX_WORDS} words that begin so and are in most documents; filename:part
+    and title:part must be part of the document's name or title, heading:part of the heading that the passage stands
+    under; other signs are plain text."""
     top_k: Annotated[int, Meta(ge=1, le=limits.TOP_K_MAX)] | None = None
     """How many passages; {TOP_K_DEFAULT} by default."""
     mode: Mode = "hybrid"
@@ -131,6 +133,9 @@ class QueryAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     reranked: bool | UnsetType = UNSET
     """Whether the server's reranker ordered them. False: it failed, there are more than {RERANK_PASSAGES}, or their
     texts decide which there are, and they stand as without it. Left out where there is none, or `mode` decides."""
+    corrected: dict[str, str] | UnsetType = UNSET
+    """Words of the query that occur in no document, by what was searched for instead: the word that is most alike.
+    Left out where there is none."""
     facets: dict[str, list[Count]] | UnsetType = UNSET
     """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | UnsetType = UNSET
@@ -179,7 +184,7 @@ def answer_of(asked: Question, found: Answered, elapsed_ms: float) -> QueryAnswe
     """What is answered; the same for the same question and findings, but for the time."""
     results = [result(passage) for passage in found.passages]
     reranked = UNSET if found.reranked is None else found.reranked
-    return QueryAnswer(asked.text, len(results), elapsed_ms, results, reranked)
+    return QueryAnswer(asked.text, len(results), elapsed_ms, results, reranked, found.corrected or UNSET)
 
 
 async def _with_receipt(here: Context, asked: Asked, made: QueryAnswer) -> QueryAnswer:

@@ -580,7 +580,7 @@ PROGRESS_SECONDS = 0.25
 QUERY_SECONDS = 30
 QUERY_SPARE_HITS = 20
 QUERY_WISHES = 16
-TITLE_CHARS = 300
+TITLE_LINE_CHARS = 300
 SIFTED_CANDIDATES = 400
 DEEP_HITS = QUERY_OFFSET_MAX + TOP_K_MAX + QUERY_SPARE_HITS
 """Of each leg, for a page far down and for documents instead of passages: the same for all such pages, so that they fit

@@ -89,7 +89,7 @@ def _titles(made: Sequence[Chunk]) -> list[str]:
     """The title of the document, which is its first line and its first heading, then the different headings."""
     headings = list(dict.fromkeys(folded(chunk.heading) for chunk in made if chunk.heading))
     first = made[0].text.lstrip().partition("\n")[0] if made else ""
-    return ["\n".join([folded(first[: limits.TITLE_CHARS]), *headings[:1]]), *headings]
+    return ["\n".join([folded(first[: limits.TITLE_LINE_CHARS]), *headings[:1]]), *headings]
 
 
 def titled(tx: Tx, workspace_id: str, recipe: str, field: Literal["title", "heading"], part: str) -> set[str]:

@@ -179,8 +179,11 @@ def _answers(index: Index, asked: NDArray[np.float32], query: str, only: list[st
         index.near(asked, TOP, only),
         index.words(query, TOP, only),
         fused(index.candidates(asked, query, TOP, only), TOP),
+        index.words(f"{query[:2]}* no*", TOP, only),
     )
-    return [msgspec.json.encode(found) for found in hits]
+    # All but the first letter, as people leave out letters.
+    meant = index.corrected([word[1:] for word in query.split()], only)
+    return [msgspec.json.encode(found) for found in (*hits, meant)]
 
 
 _LEANING = np.full(DIMENSIONS, 0.1, np.float32)

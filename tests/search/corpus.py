@@ -14,6 +14,7 @@ from deedbox.search import extract, library, query, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import SearchEngine
+from deedbox.search.extract import md
 from deedbox.search.index import Index
 from deedbox.search.library import TextCache
 from deedbox.search.reader import Reader
@@ -56,7 +57,7 @@ class Corpus:
         """Gives the upload this text, as if it had been read from its file."""
         now = self.clock.now()
         async with self.blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
-            for piece in extract.packed(Extraction(text, None, [])):
+            for piece in extract.packed(Extraction(text, None, list(md.headings(text)))):
                 await incoming.write(piece)
             read = library.Parsed(len(text), None, await incoming.finish())
             await self.db.write(lambda tx: library.keep_again(tx, upload, read, None, now=now))

@@ -35,7 +35,7 @@ from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder
 from tests.search.index.on_postgres import need_pgvector
-from tests.search.test_wording import answer_by_signs
+from tests.search.test_wording import answer_by_signs, answer_by_words
 
 pytestmark = pytest.mark.anyio
 TEXTS = ("rent of the flat\n\nlength of the flat", "colour of the car", "price of the horse")
@@ -162,6 +162,10 @@ async def test_a_change_that_another_process_has_overtaken_is_left(corpus: Postg
 
 async def test_signs_decide_which_passages_answer(corpus: PostgresCorpus) -> None:
     await answer_by_signs(corpus)
+
+
+async def test_names_titles_stars_and_mended_words_find(corpus: PostgresCorpus) -> None:
+    await answer_by_words(corpus)
 
 
 async def test_an_older_version_keeps_an_index_of_its_own_until_it_is_left_behind(corpus: PostgresCorpus) -> None:
@@ -296,4 +300,4 @@ def _change(corpus: Corpus, tx: Tx, doc_id: str, number: int) -> Change:
     recipe = corpus.embedder.recipe
     set_id = chunk_store.set_of(tx, corpus.workspace, recipe, doc_id)
     assert set_id is not None
-    return Change(doc_id, entries(tx, recipe, set_id, corpus.embedder.dimensions), number)
+    return Change(doc_id, entries(tx, recipe, doc_id, set_id, corpus.embedder.dimensions), number)

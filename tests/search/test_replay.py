@@ -32,9 +32,9 @@ async def corpus(db: Database, clock: HandClock, tmp_path: Path) -> AsyncIterato
     await made.engine.close()
 
 
-async def asked(corpus: Corpus, **options: Any) -> tuple[Answered, Statement]:
+async def asked(corpus: Corpus, text: str = "the rent of the boat", **options: Any) -> tuple[Answered, Statement]:
     """An answer, and what its receipt would state of it."""
-    question = Question("the rent of the boat", **options)
+    question = Question(text, **options)
     found = await query.answered(corpus.engine, corpus.reader(), question)
     shown = [
         {"chunk_id": one.id, "text": one.chunk.text, "score": one.score, "metadata": {"sha256": one.upload.sha256}}
@@ -67,6 +67,16 @@ async def test_what_comes_later_is_not_in_the_index_of_then(corpus: Corpus, mode
     await corpus.delete(first)
     assert await replay.reasons(corpus.engine, statement) == [f"Replaced, deleted or indexed anew since: {first}."]
     assert first not in {one.upload.id for one in (await again(corpus, statement)).passages}
+
+
+async def test_a_word_is_corrected_as_it_was_then(corpus: Corpus) -> None:
+    await grown(corpus)
+    found, statement = await asked(corpus, "harbuor ren*")
+    assert (found.corrected, len(found.passages)) == ({"harbuor": "harbour"}, 4)
+    for text in ("The harbuor is closed", "rend", "Harbours"):
+        await corpus.indexed(text)
+    assert await again(corpus, statement) == found
+    assert (await asked(corpus, "harbuor ren*"))[0].corrected == {}
 
 
 async def test_the_question_survives_its_statement(corpus: Corpus) -> None:

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Database
-from deedbox.search import query, store
+from deedbox.search import library, query, store
+from deedbox.search.filing import FilingChange
 from deedbox.search.query import Mode, Question
+from deedbox.search.reader import Reader
 from deedbox.search.wording import Wording, read
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
@@ -31,9 +33,11 @@ TEXTS = (
         ('Is there a "security deposit"?', Wording("Is there a security deposit", phrases=("security deposit",))),
         ("deposit -garden", Wording("deposit", excluded=("garden",))),
         ('deposit -"the garden"', Wording("deposit", excluded=("the garden",))),
-        ("deposit filename:lease", Wording("deposit", filenames=("lease",))),
-        ('FileName:"my lease" rent', Wording("rent", filenames=("my lease",))),
-        ("filename:lease.pdf", Wording("lease.pdf", filenames=("lease.pdf",))),
+        ("deposit filename:lease", Wording("deposit", fields=(("filename", "lease"),))),
+        ('FileName:"my lease" rent', Wording("rent", fields=(("filename", "my lease"),))),
+        ("filename:lease.pdf", Wording("lease.pdf", fields=(("filename", "lease.pdf"),))),
+        ('title:lease heading:"the Rent" due', Wording("due", fields=(("title", "lease"), ("heading", "the Rent")))),
+        ('"due* date" x', Wording("due  date x", phrases=("due* date",))),
     ],
 )
 def test_signs_that_are_meant_so_are_understood(question: str, understood: Wording) -> None:
@@ -142,3 +146,33 @@ async def test_a_phrase_is_found_behind_many_chunks_that_are_better_by_single_wo
         question = Question('"late rent" roof', top_k=5, mode=mode)
         [passage] = await query.answer(corpus.engine, corpus.reader(), question)
         assert passage.chunk.text.startswith("late rent")
+
+
+async def answer_by_words(corpus: Corpus) -> None:
+    """Names, titles, headings, stars and mended words find the same wherever the index lies."""
+    texts = ("# Lease of a flat\nThe tenant pays rent", "Invoice\nMoney is owed to the garage", "Notes on a tenant")
+    uploads = [await corpus.indexed(text) for text in texts]
+
+    async def ids(question: str, mode: Mode = "keyword", only: Reader | None = None) -> tuple[set[int], dict[str, str]]:
+        asked = Question(question, top_k=50, mode=mode)
+        answer = await query.answered(corpus.engine, only or corpus.reader(), asked)
+        return {uploads.index(one.upload.id) for one in answer.passages}, answer.corrected
+
+    assert await ids("title:LEASE rent") == ({0}, {})
+    assert await ids("title:invoice money") == ({1}, {})
+    assert await ids('heading:"lease of" rent', "hybrid") == ({0}, {})
+    assert await ids("heading:invoice money") == (set(), {})
+    assert await ids("tenan* -notes") == ({0}, {})
+    assert await ids("monney") == ({1}, {"monney": "money"})
+    assert await ids('"monney"') == await ids("filename:monney") == await ids("-monney 77777") == (set(), {})
+    assert (await ids("monney", "semantic"))[1] == {}
+    await corpus.db.write(lambda tx: library.file(tx, corpus.reader(), uploads[1], FilingChange(filename="Gärten.txt")))
+    assert await ids("garten") == ({1}, {})
+    await corpus.db.write(lambda tx: library.file(tx, corpus.reader(), uploads[1], FilingChange(collection="other")))
+    limited = Reader(corpus.reader().workspace_id, documents=True, collections=frozenset({"default"}))
+    assert await ids("monney", only=limited) == (set(), {}), "a word that only others see is not told"
+    assert await ids("tennant", only=limited) == ({0, 2}, {"tennant": "tenant"})
+
+
+async def test_names_titles_stars_and_mended_words_find(corpus: Corpus) -> None:
+    await answer_by_words(corpus)

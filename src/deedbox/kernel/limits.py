@@ -581,6 +581,7 @@ PROGRESS_SECONDS = 0.25
 QUERY_SECONDS = 30
 QUERY_SPARE_HITS = 20
 QUERY_WISHES = 16
+TITLE_LINE_CHARS = 300
 SIFTED_CANDIDATES = 400
 DEEP_HITS = QUERY_OFFSET_MAX + TOP_K_MAX + QUERY_SPARE_HITS
 """Of each leg, for a page far down and for documents instead of passages: the same for all such pages, so that they fit
@@ -776,6 +777,16 @@ SEARCH_THREADS = 16
 REWRITE_ROWS = 1024
 QUERY_TERMS = 64
 QUERY_TERM_COUNT = 8
+NAME_DIGITS = 5
+"""A number in a document's name finds it from so many digits on: shorter ones mean other things in most queries."""
+PREFIX_LETTERS = 2
+PREFIX_WORDS = 64
+"""What a word with a star stands for: the words that most documents have."""
+TYPO_LETTERS = 5
+TYPOS_LETTERS = 9
+"""From so many letters on, a word may differ in one letter from the word that was meant, and in two."""
+TYPO_WORDS = 5
+"""So many words of a query that occur nowhere are looked up."""
 TERM_BYTES = 100
 KNOWN_WORDS = 200_000
 COUNTED_TERMS = 10_000

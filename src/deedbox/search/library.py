@@ -247,6 +247,8 @@ def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime
     changes = {name: value for name, value in msgspec.structs.asdict(new).items() if name not in kept}
     if not store.change_upload(tx, old.id, {"revision": old.revision}, changes):
         raise Unavailable("The document was changed at this very moment. Try again.")
+    if new.filename != old.filename:
+        chunk_store.log_name(tx, reader.workspace_id, upload_id)
     _let_go(tx, old, now)
     return new
 
@@ -259,6 +261,8 @@ def file(tx: Tx, reader: Reader, upload_id: str, wanted: FilingChange) -> Upload
     if new.filename != old.filename and kind_of(new.filename).media_type != old.media_type:
         raise BadRequest("filename: its extension must stay that of a file of the same kind")
     store.file(tx, new)
+    if new.filename != old.filename:
+        chunk_store.log_name(tx, reader.workspace_id, upload_id)
     return find(tx, reader, upload_id)
 
 

@@ -17,6 +17,7 @@ from deedbox.search import conditions, library, store, wording
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.conditions import Condition
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
+from deedbox.search.entries import name_of
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.ocr import Box
 from deedbox.search.ocr import store as pages_store
@@ -82,6 +83,8 @@ class Answered(msgspec.Struct, frozen=True):
     watermark: int
     reranked: bool | None
     """Whether a reranker gave them their order; None where none was to."""
+    corrected: dict[str, str] = {}
+    """Words of the question that occur nowhere, and those that were searched for instead."""
 
 
 _Row: TypeAlias = tuple[Hit, Upload, Chunk]
@@ -96,10 +99,22 @@ class _Verified(msgspec.Struct, frozen=True):
     complete: bool
     """No row is missing because its document has just changed."""
     reranked: bool | None = None
+    corrected: dict[str, str] = {}
 
 
-_Finish: TypeAlias = Callable[..., list[Hit]]
-"""Given the query's vector: the hits, best first."""
+class _Scope(NamedTuple):
+    """Which uploads may answer, and which the reader sees; None for all."""
+
+    only: frozenset[str] | None
+    seen: frozenset[str] | None
+
+
+class _Said(NamedTuple):
+    """What the words of the query lead to."""
+
+    corrected: dict[str, str]
+    finish: Callable[..., list[Hit]]
+    """Given the query's vector: the hits, best first."""
 
 
 class _Begun(NamedTuple):
@@ -108,7 +123,7 @@ class _Begun(NamedTuple):
     serving: Serving
     mark: int
     """How far the index goes."""
-    finish: _Finish
+    said: _Said
     vector: "Vector | None"
 
 
@@ -166,7 +181,7 @@ class _Search:
                 found = await self._reranked(found)
                 with span("highlights"):
                     passages = await self._with_boxes(await asyncio.to_thread(self._passages, found))
-                    return Answered(passages, found.recipe, found.watermark, found.reranked)
+                    return Answered(passages, found.recipe, found.watermark, found.reranked, found.corrected)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _current(self) -> tuple[Serving, Index]:
@@ -177,14 +192,14 @@ class _Search:
         """A search of the index, whose words are looked up while the query is embedded; None when the index cannot be
         read."""
         question, words, mark = self._question, self._wording, index.watermark
-        only = await self._engine.db.read(lambda tx: _scope(tx, self._reader, question, words.filenames))
-        looking = asyncio.to_thread(_legs, index, question, words, only)
+        scope = await self._engine.db.read(lambda tx: _scope(tx, self._reader, question, words, serving.recipe))
+        looking = asyncio.to_thread(_said, index, question, words, scope)
         try:
-            vector, finish = await asyncio.gather(self._vector(serving), looking)
+            vector, said = await asyncio.gather(self._vector(serving), looking)
         except IndexUnusable:
             self._distrust(serving)
             return None
-        return _Begun(serving, mark, finish, vector)
+        return _Begun(serving, mark, said, vector)
 
     async def _vector(self, serving: Serving) -> "Vector | None":
         """The query as the serving model sees it, embedded once; None where only words count."""
@@ -192,23 +207,24 @@ class _Search:
             return None
         if serving.recipe not in self._vectors:
             with span("embed the query"):
-                text, caller = self._wording.text, self._question.caller
+                text, caller = self._wording.meaning, self._question.caller
                 vectors = await serving.embedder.embed([text], urgent=True, caller=caller, role="query")
             self._vectors[serving.recipe] = vectors[0]
         return self._vectors[serving.recipe]
 
     async def _look_up(self, begun: _Begun) -> _Verified | None:
         """The hits of the index with their rows; None when the index cannot be read."""
-        question, serving = self._question, begun.serving
+        question, serving, said = self._question, begun.serving, begun.said
         try:
-            hits = await asyncio.to_thread(begun.finish, begun.vector)
+            hits = await asyncio.to_thread(said.finish, begun.vector)
         except IndexUnusable:
             self._distrust(serving)
             return None
         if not self._chooses_by_text:
             hits = _grouped(hits, lambda hit: hit.upload_id, question)
             hits = hits if self._reranker else hits[question.offset :]
-        return await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, begun.mark))
+        found = await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, begun.mark))
+        return msgspec.structs.replace(found, corrected=said.corrected)
 
     def _distrust(self, serving: Serving) -> None:
         self._engine.workspace_index(self._workspace_id, serving).distrust()
@@ -223,7 +239,7 @@ class _Search:
             # A document may have come in since it was asked whether there are any.
             if current is None or not reader.sees(current[0]):
                 complete = False
-            elif self._wording.admits(current[1].text):
+            elif self._wording.admits(current[1].text, current[1].heading):
                 rows.append((hit, *current))
             if len(rows) == most:
                 break
@@ -256,7 +272,7 @@ class _Search:
         scores, first = None, self._question.offset
         if len(found.rows) <= limits.RERANK_PASSAGES:
             with span("rerank"):
-                scores = await self._reranker.scores(self._wording.text, [chunk.text for _, _, chunk in found.rows])
+                scores = await self._reranker.scores(self._wording.meaning, [chunk.text for _, _, chunk in found.rows])
         rows = found.rows if scores is None else _by_score(found.rows, scores)
         rows = rows[first : first + self._question.top_k]
         return msgspec.structs.replace(found, rows=rows, reranked=scores is not None)
@@ -274,10 +290,10 @@ class _Search:
     def _passages(self, found: _Verified) -> list[Passage]:
         from deedbox.search.index.analysis import Marker
 
-        question, marker = self._question, Marker(self._wording.text)
+        question, marker = self._question, Marker(self._wording.corrected(found.corrected).text)
         passages = list[Passage]()
         for hit, upload, chunk in found.rows:
-            share, spans = marker.marks(chunk.text)
+            share, spans = marker.marks(chunk.text, name_of(upload.filename) if chunk.number == 0 else "")
             said = None if question.mode == "semantic" else share
             how = relevance(hit, said, dense=DENSE_WEIGHT, words=WORDS_WEIGHT)
             if how >= question.min_relevance:
@@ -288,19 +304,36 @@ class _Search:
         return passages
 
 
-def _scope(tx: Tx, reader: Reader, question: Question, filenames: Sequence[str]) -> frozenset[str] | None:
-    found = question.doc_ids
-    if question.condition is not None or store.hides(tx, reader):
-        found = _within(found, store.matching(tx, reader, question.condition or conditions.ANY))
-    return _within(found, store.named(tx, reader, filenames)) if filenames else found
+def _scope(tx: Tx, reader: Reader, question: Question, words: Wording, recipe: str) -> _Scope:
+    only, seen = question.doc_ids, None
+    if store.hides(tx, reader):
+        seen = frozenset(store.matching(tx, reader, conditions.ANY))
+        only = _within(only, seen)
+    if question.condition is not None:
+        only = _within(only, store.matching(tx, reader, question.condition))
+    if names := [part for field, part in words.fields if field == "filename"]:
+        only = _within(only, store.named(tx, reader, names))
+    for field, part in words.fields:
+        if field != "filename":
+            only = _within(only, chunk_store.titled(tx, reader.workspace_id, recipe, field, part))
+    return _Scope(only, seen)
 
 
 def _within(found: frozenset[str] | None, others: Collection[str]) -> frozenset[str]:
     return frozenset(others) if found is None else found.intersection(others)
 
 
-def _legs(index: Index, question: Question, words: Wording, only: frozenset[str] | None) -> _Finish:
-    """Looks up the words; the hits are a few more than were asked for."""
+def _said(index: Index, question: Question, words: Wording, scope: _Scope) -> _Said:
+    """Looks up the words, as they were meant. A word counts as known where the reader sees it: else a correction would
+    tell what stands in other documents."""
+    corrected = {}
+    if question.mode != "semantic" and (doubtful := words.doubtful):
+        corrected = index.corrected(doubtful, scope.seen)
+    return _Said(corrected, _finish(index, question, words.corrected(corrected), scope.only))
+
+
+def _finish(index: Index, question: Question, words: Wording, only: frozenset[str] | None) -> Callable[..., list[Hit]]:
+    """Given the query's vector: the hits, best first, a few more than were asked for."""
     if only is not None and not only:
         return lambda _: []
     # Of what is sifted later, more are needed.

@@ -86,6 +86,11 @@ def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
     return read_upload(row) if row else None
 
 
+def filename(tx: Tx, upload_id: str) -> str | None:
+    row = tx.one("select filename from uploads where id = :id", id=upload_id)
+    return row[0] if row else None
+
+
 def known(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> set[str]:
     """Those of the ids that are uploads of the workspace, and there for this reader."""
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}

@@ -12,6 +12,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Unavailable
 from deedbox.search.builds import Build, Builds, Span
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.chunks.store import LogEntry
 from deedbox.search.entries import entries
 from deedbox.search.index import Change, Entry, Index, Indexes, IndexUnusable, IndexWarming, Place
 
@@ -216,13 +217,15 @@ class WorkspaceIndex:
         # Each with its chunks from one snapshot: what changes again meanwhile has moved behind the target.
         found = chunk_store.log_after(tx, self._workspace_id, self._recipe, after, limits.INDEX_LOG_BATCH)
         return [
-            (entry.number, Change(entry.upload_id, self._entries(tx, entry.chunk_set_id), entry.number))
+            (entry.number, Change(entry.upload_id, self._entries(tx, entry), entry.number))
             for entry in found
             if entry.number <= target
         ]
 
-    def _entries(self, tx: Tx, set_id: str | None) -> list[Entry]:
-        return [] if set_id is None else entries(tx, self._recipe, set_id, self._dimensions)
+    def _entries(self, tx: Tx, logged: LogEntry) -> list[Entry]:
+        if logged.chunk_set_id is None:
+            return []
+        return entries(tx, self._recipe, logged.upload_id, logged.chunk_set_id, self._dimensions)
 
 
 def _log_failure(following: asyncio.Task[None]) -> None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -400,3 +401,56 @@ def test_any_history_leaves_the_index_as_the_model(opener: Opener, batches: Batc
             assert_same(index, model, random_)
             assert_same(index, model, random_, only=["upl_1", "upl_2", "upl_9"])
         index.close()
+
+
+def said(upload_id: str, text: str, name: str = "") -> Change:
+    first, *others = (entry(number, part, vector(random.Random(number))) for number, part in enumerate(text.split("|")))
+    return Change(upload_id, [msgspec.structs.replace(first, name=name), *others])
+
+
+def test_a_star_stands_for_the_words_that_most_documents_have(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.apply([said("a", "lease|leasing LEASE"), said("b", "leaseholder lease"), said("c", "léas")], 1)
+    index.apply([said("d", "release"), said("e", "lea leanest"), said("e", "other")], 2)
+    assert set(places(index.words("lea*", 9))) == {("a", 0), ("a", 1), ("b", 0), ("c", 0)}
+    assert set(places(index.words("LÉA*", 9, ["c", "d"]))) == {("c", 0)}
+    assert index.words("lea*", 9, ["d"]) == []
+    assert set(places(index.words("leaseh* other", 9))) == {("b", 0), ("e", 0)}
+    monkeypatch.setattr(limits, "PREFIX_WORDS", 1)
+    assert set(places(index.words("lea*", 9))) == {("a", 0), ("a", 1), ("b", 0)}, "of all, most have this word"
+    assert places(index.words("lea*", 9, ["c"])) == [("c", 0)], "what others have does not count"
+
+
+def test_words_that_occur_nowhere_are_mended(index: Index) -> None:
+    index.apply([said("a", "contract lease|contracts"), said("b", "contrast contract termination 12345 about")], 1)
+    index.apply([said("c", "contrary kontracts"), said("d", "seldom")], 2)
+    meant = {
+        "contarct": "contract",  # most have it
+        "Contrst": "contrast",
+        "ontract": "contract",
+        "kontractz": "kontracts",
+        "terminatino": "termination",
+        "tremniation": "termination",
+    }
+    assert index.corrected([*meant, "contracted", "lesae", "laese", "12346", "leas", "abuot", "while"]) == dict(
+        list(meant.items())[: limits.TYPO_WORDS]
+    )
+    assert index.corrected(["tremniation", "abuot", "12346", "leas", "while", "contracting"]) == {
+        "tremniation": "termination",
+        "abuot": "about",
+    }
+    assert index.corrected(["contarct"], ["b"]) == {"contarct": "contract"}
+    assert index.corrected(["contarct"], ["d"]) == {}, "of what a reader may not see, no word is told"
+    assert index.corrected(["kontract"], ["a"]) == {"kontract": "contract"}, "nor is what stands there known"
+    index.apply([Change("b", []), Change("c", [])], 3)
+    assert index.corrected(["contrst", "terminatino"]) == {}
+
+
+def test_the_name_of_a_document_finds_its_first_chunk(index: Index) -> None:
+    index.apply([said("a", "rent|of the garage", "Mietvertrag_2024 Garage"), said("b", "garage")], 1)
+    assert places(index.words("mietvertrag", 9)) == [("a", 0)]
+    assert places(index.words("2024 garage", 9))[0] == ("a", 0)
+    assert places(index.words("garage", 9, sieve=Sieve(excluded=("garage",)))) == [("a", 0)], "not in its text"
+    assert set(places(index.words("miet*", 9))) == {("a", 0)}
+    assert index.corrected(["mietvertrga"]) == {"mietvertrga": "mietvertrag"}
+    index.apply([said("a", "rent|of the garage", "Other")], 2)
+    assert index.words("mietvertrag", 9) == []

@@ -62,7 +62,9 @@ class QueryFilter(
 class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     query: str
     """The question, in 1 to 8,192 characters. A "phrase" in quotes must stand in the passage, a -word or
-    -"phrase" must not, and filename:part must be part of the document's name; other signs are plain text."""
+    -"phrase" must not; word* stands for the 64 words that begin so and are in most documents; filename:part and
+    title:part must be part of the document's name or title, heading:part of the heading that the passage stands
+    under; other signs are plain text."""
     top_k: int | None = None
     """How many passages; 5 by default."""
     mode: Literal["hybrid", "keyword", "semantic"] = "hybrid"

@@ -20,6 +20,7 @@ MADE_AGAIN: frozenset[str] = frozenset(
         "search_index_chunks",
         "search_index_terms",
         "search_index_postings",
+        "search_index_words",
     }
 )
 """Tables that a server fills from the others, or that one kind of database has alone: no backup carries them."""

@@ -1,13 +1,15 @@
 """The tables of chunk sets, chunks, index logs, and the recipe in service."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 from deedbox.search.store import UPLOAD_COLUMNS, read_upload
 from deedbox.search.upload import Chunk, Upload
+from deedbox.search.wording import folded
 
 _CHUNK = "number, text, char_start, char_end, page, heading, ocr"
 _COLUMNS = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
@@ -75,6 +77,33 @@ def add_chunk_set(
         " :char_end, :page, :heading, :ocr, :vector)",
         rows,
     )
+    titles: list[Mapping[str, Value]] = [
+        {"chunk_set_id": set_id, "number": number, "folded": title}
+        for number, title in enumerate(_titles([chunk for chunk, _ in made]))
+    ]
+    tx.many(
+        "insert into section_titles (chunk_set_id, number, folded) values (:chunk_set_id, :number, :folded)", titles
+    )
+
+
+def _titles(made: Sequence[Chunk]) -> list[str]:
+    """The title of the document, which is its first line and its first heading, then the different headings."""
+    headings = list(dict.fromkeys(folded(chunk.heading) for chunk in made if chunk.heading))
+    first = made[0].text.lstrip().partition("\n")[0] if made else ""
+    return ["\n".join([folded(first[: limits.TITLE_LINE_CHARS]), *headings[:1]]), *headings]
+
+
+def titled(tx: Tx, workspace_id: str, recipe: str, field: Literal["title", "heading"], part: str) -> set[str]:
+    """The uploads whose title, or one of whose headings, holds this, in any case."""
+    which = "t.number = 0" if field == "title" else "t.number > 0"
+    rows = tx.all(
+        "select distinct l.upload_id from index_log l join section_titles t on t.chunk_set_id = l.chunk_set_id"
+        f" where l.workspace_id = :workspace_id and l.recipe = :recipe and {which} and instr(t.folded, :part) > 0",
+        workspace_id=workspace_id,
+        recipe=recipe,
+        part=folded(part),
+    )
+    return {row[0] for row in rows}
 
 
 def kept_set(
@@ -98,6 +127,7 @@ def drop_unused_set(tx: Tx, set_id: str) -> None:
     """Removes a chunk set that stands for no upload any more."""
     if tx.one("select 1 from index_log where chunk_set_id = :id limit 1", id=set_id) is None:
         tx.run("delete from chunks where chunk_set_id = :id", id=set_id)
+        tx.run("delete from section_titles where chunk_set_id = :id", id=set_id)
         tx.run("delete from chunk_sets where id = :id", id=set_id)
 
 
@@ -170,16 +200,27 @@ def log_change(tx: Tx, workspace_id: str, recipe: str, upload_id: str, chunk_set
         drop_unused_set(tx, before)
 
 
+def log_name(tx: Tx, workspace_id: str, upload_id: str) -> None:
+    """Has every index take up the name that the upload has now."""
+    for recipe, set_id in _logged_sets(tx, workspace_id, upload_id):
+        log_change(tx, workspace_id, recipe, upload_id, set_id)
+
+
 def log_removal(tx: Tx, workspace_id: str, upload_id: str) -> None:
     """Takes the upload out of every index."""
+    for recipe, _ in _logged_sets(tx, workspace_id, upload_id):
+        log_change(tx, workspace_id, recipe, upload_id, None)
+
+
+def _logged_sets(tx: Tx, workspace_id: str, upload_id: str) -> list[tuple[str, str]]:
+    """Recipe and chunk set of each index that the upload is in."""
     rows = tx.all(
-        "select recipe from index_log where workspace_id = :workspace_id and upload_id = :upload_id"
+        "select recipe, chunk_set_id from index_log where workspace_id = :workspace_id and upload_id = :upload_id"
         " and chunk_set_id is not null order by recipe",
         workspace_id=workspace_id,
         upload_id=upload_id,
     )
-    for (recipe,) in rows:
-        log_change(tx, workspace_id, recipe, upload_id, None)
+    return [(row[0], row[1]) for row in rows]
 
 
 def set_of(tx: Tx, workspace_id: str, recipe: str, upload_id: str) -> str | None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 
-FORMAT = 5
+FORMAT = 6
 """Of the files; part of a folder's name, so that two versions beside each other have an index each."""
-ANALYSIS = 2
+ANALYSIS = 3
 """Grows, with the format of the files, when the same text gives other terms than before."""
 Place: TypeAlias = tuple[str, str]
 """A workspace and a recipe, which have one index."""
@@ -48,6 +48,8 @@ class Entry(msgspec.Struct, frozen=True):
     text: str
     vector: bytes
     """float32, little-endian, L2-normalised."""
+    name: str = ""
+    """Of the document, with its first chunk."""
 
 
 class Sieve(msgspec.Struct, frozen=True):
@@ -129,7 +131,11 @@ class Index(Protocol):
 
     def words(self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING) -> list[Hit]:
         """The best chunks by BM25 that pass the sieve, best first, ties by upload id and number; `only` of these, none
-        lost."""
+        lost. `word*` stands for the words that begin so and are in most of these uploads."""
+
+    def corrected(self, words: Collection[str], only: Collection[str] | None = None) -> dict[str, str]:
+        """The words that were meant: for those that are in none of these uploads, in no inflection, the one of theirs
+        that is most alike, then in most of them, then first by the alphabet; nothing where none is alike."""
 
     def candidates(
         self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING

@@ -3,19 +3,20 @@
 Words are folded (case, accents, ligatures, full width) and stemmed: by their script where that tells the language, in
 Latin script by the language of the chunk. Terms of a language other than English carry its name, and a query asks for
 a word in every language that the chunks have: so nobody has to guess the language of a few words. Scripts without
-spaces are cut into single characters and pairs."""
+spaces are cut into single characters and pairs. The words of a document's name are terms of its own kind in its first
+chunk: so they find it, and nobody takes them for words of the text."""
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import tantivy
 
 from deedbox.kernel import limits
-from deedbox.search.index import languages
+from deedbox.search.index import Entry, languages, signs
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309a\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
@@ -42,23 +43,50 @@ class Asked(NamedTuple):
     """A word of a query."""
 
     terms: tuple[str, ...]
-    """One for each language of the chunks, each once: a chunk has one of them at most."""
+    """One for each language of the chunks, each once: of a whole word, a chunk has one of them at most."""
     share: float
     """How much it counts: 1 for each time that it is said, less for a stop word."""
+    names: tuple[str, ...]
+    """Its terms in names of documents."""
 
 
-def asked(query: str, spoken: Sequence[str] = ()) -> list[Asked]:
-    """The words of a query, in their order, each once and counting as much as it does everywhere together; `spoken`
-    are the languages of the chunks beside English."""
+Begun: TypeAlias = Callable[[str], Sequence[str]]
+"""The words that a query's word with a star stands for, folded."""
+
+
+def asked(query: str, spoken: Sequence[str] = (), begun: Begun | None = None) -> list[Asked]:
+    """The words of a query, in their order, each once and counting as much as it does everywhere together, after those
+    with a star; `spoken` are the languages of the chunks beside English."""
     counts: dict[tuple[str, ...], float] = {}
-    words = _words(query)
+    named: dict[tuple[str, ...], tuple[str, ...]] = {}
+    begins, rest = _parted(query) if begun else ([], query)
+    for meant in map(begun, begins) if begun else ():
+        if terms := tuple(dict.fromkeys(term for word in meant for term in _in_languages(word, spoken))):
+            counts[terms], named[terms] = 1.0, tuple(dict.fromkeys(map(_named, meant)))
+    words = _words(rest)
     language = languages.of_words(words)
     for word in words:
         share = STOP_WORD if language in languages.stops_of(word) else 1.0
         for folded in _folded_words(word):
-            terms = tuple(dict.fromkeys(_known(each)[folded] for each in (languages.ENGLISH, *spoken)))
-            counts[terms] = counts.get(terms, 0.0) + share
-    return [Asked(terms, min(count, limits.QUERY_TERM_COUNT)) for terms, count in counts.items()]
+            terms = _in_languages(folded, spoken)
+            counts[terms], named[terms] = counts.get(terms, 0.0) + share, (_named(folded),)
+    return [Asked(terms, min(count, limits.QUERY_TERM_COUNT), named[terms]) for terms, count in counts.items()]
+
+
+def _parted(query: str) -> tuple[list[str], str]:
+    """What the query's words with a star begin with, folded, each once, and the query without these words. In scripts
+    without spaces a star means nothing."""
+    begins: dict[str, None] = {}
+
+    def take(found: re.Match[str]) -> str:
+        folded = plain(found["begun"]).split()
+        if len(folded) != 1 or len(folded[0]) < limits.PREFIX_LETTERS or _RUN.search(folded[0]):
+            return found.group()
+        begins[folded[0]] = None
+        return " "
+
+    rest = signs.BEGUN.sub(take, query) if "*" in query else query
+    return list(begins), rest
 
 
 def forms(word: str, spoken: Sequence[str]) -> list[tuple[str, ...]]:
@@ -79,6 +107,21 @@ def of_text(text: str) -> list[str]:
     return terms if language == languages.ENGLISH else [languages.mark(language), *terms]
 
 
+def of_entry(entry: Entry) -> list[str]:
+    """The terms of a chunk and of the name that stands with it."""
+    return [*of_text(entry.text), *map(_named, _name_words(entry.name))] if entry.name else of_text(entry.text)
+
+
+def said(entries: Iterable[Entry]) -> list[str]:
+    """The different words of an upload's chunks and name, folded and not stemmed, in order; not those of scripts
+    without spaces, nor single letters."""
+    words = set[str]()
+    for entry in entries:
+        for text in (entry.text, entry.name):
+            words.update(_PLAIN_WORD.findall(text.lower()) if text.isascii() else plain(text).split())
+    return sorted(word for word in words if 1 < len(word) < limits.TERM_BYTES and not _RUN.search(word))
+
+
 def terms(text: str) -> list[str]:
     """The different terms of a text, in their order, as if it were in English."""
     return list(dict.fromkeys(term for said in asked(text) for term in said.terms))
@@ -86,16 +129,20 @@ def terms(text: str) -> list[str]:
 
 def telling(query: str) -> list[str]:
     """The words of a query that tell what it is about: all but stop words, unless it has no others."""
+    return _without_stops(query) or _words(query)
+
+
+def _without_stops(query: str) -> list[str]:
     words = _words(query)
     language = languages.of_words(words)
-    return [word for word in words if language not in languages.stops_of(word)] or words
+    return [word for word in words if language not in languages.stops_of(word)]
 
 
 class Marks(NamedTuple):
     """What a text has of a query."""
 
     share: float
-    """The part of what the query's telling words ask for, from 0 to 1."""
+    """The part of what the query's telling words ask for that the text or the name beside it has, from 0 to 1."""
     spans: list[tuple[int, int]]
     """Where the words are that match it: character offsets, in order, without overlap. Stop words count for the
     ranking, but are shown only when the query has no others."""
@@ -105,20 +152,29 @@ class Marker:
     """Finds in texts what one query asks for."""
 
     def __init__(self, query: str) -> None:
-        self._telling = telling(query)
+        begins, rest = _parted(query)
+        self._begun = tuple(begins)
+        """What its words with a star begin with."""
+        self._telling = _without_stops(rest) if begins else telling(rest)
         self._wanted: dict[str, frozenset[str]] = {}
 
-    def marks(self, text: str) -> Marks:
+    def marks(self, text: str, name: str = "") -> Marks:
         words = _words(text)
         language = languages.of_words(words, languages.LATIN)
-        wanted = self._terms(language)
-        if not wanted:
+        wanted, begun = self._terms(language), self._begun
+        if not wanted and not begun:
             return Marks(0.0, [])
-        if text.isascii():
-            return _plain_marks(text, words, wanted, _known(language))
-        return Marks(len(wanted.intersection(of_text(text))) / len(wanted), _spans(text, wanted, language))
+        if text.isascii() and not begun:
+            met, spans = _plain_marks(text, words, wanted, _known(language))
+        else:
+            met, spans = wanted.intersection(of_text(text)), _spans(text, wanted, begun, language)
+        met |= wanted.intersection(_known(language)[word] for word in _name_words(name))
+        said = plain(f"{text} {name}") if begun else ""
+        asked_for = len(met) + sum(f" {start}" in said for start in begun)
+        return Marks(asked_for / (len(wanted) + len(begun)), spans)
 
     def _terms(self, language: str) -> frozenset[str]:
+        """The terms of its telling words in a chunk of this language."""
         if language not in self._wanted:
             terms = frozenset(term for word in self._telling for term in _word_terms(word, language))
             self._wanted[language] = terms
@@ -130,23 +186,29 @@ def highlights(text: str, query: str) -> list[tuple[int, int]]:
     return Marker(query).marks(text).spans
 
 
-def _plain_marks(text: str, words: Sequence[str], wanted: frozenset[str], known: "_Known") -> Marks:
-    """In a text whose words are what they look like, most of which are not asked for."""
+def _plain_marks(
+    text: str, words: Sequence[str], wanted: frozenset[str], known: "_Known"
+) -> tuple[frozenset[str], list[tuple[int, int]]]:
+    """The wanted terms of a text whose words are what they look like, and where they stand: most words are not asked
+    for."""
     said = {word: known[word] for word in {*words} if len(word) < limits.TERM_BYTES}
     asked_for = {word for word, term in said.items() if term in wanted}
-    share = len({said[word] for word in asked_for}) / len(wanted)
     spans = [word.span() for word in _PLAIN_WORD.finditer(text) if word.group() in asked_for] if asked_for else []
-    return Marks(share, spans)
+    return frozenset(said[word] for word in asked_for), spans
 
 
-def _spans(text: str, wanted: frozenset[str], language: str) -> list[tuple[int, int]]:
+def _spans(text: str, wanted: frozenset[str], begun: tuple[str, ...], language: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for word in _WORD.finditer(text):
         if _RUN.match(word.group()):
             found += _marked(word.group(), word.start(), wanted)
-        elif not wanted.isdisjoint(_word_terms(word.group(), language)):
+        elif not wanted.isdisjoint(_word_terms(word.group(), language)) or _begins(word.group(), begun):
             found.append(word.span())
     return found
+
+
+def _begins(word: str, begun: tuple[str, ...]) -> bool:
+    return bool(begun) and any(folded.startswith(begun) for folded in _folded_words(word))
 
 
 def is_in(word: str, terms: Collection[str]) -> bool:
@@ -207,6 +269,22 @@ def _known(language: str) -> _Known:
 def _folded_words(word: str) -> tuple[str, ...]:
     """The words of a query's word: several of a run without spaces, none of one that is too long."""
     return tuple(_splitter().analyze(_prepared(word, asked=True)))
+
+
+def _in_languages(folded: str, spoken: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_known(each)[folded] for each in (languages.ENGLISH, *spoken)))
+
+
+def _named(folded: str) -> str:
+    """The term of a word in a name, whose language nobody can tell."""
+    return f"@{_known(languages.ENGLISH)[folded]}"
+
+
+@lru_cache(limits.HIGHLIGHT_WORDS)
+def _name_words(name: str) -> tuple[str, ...]:
+    """The words of a name that find the document."""
+    words = _splitter().analyze(_prepared(name, asked=False))
+    return tuple(word for word in words if not word.isdigit() or len(word) >= limits.NAME_DIGITS)
 
 
 def _word_terms(word: str, language: str) -> list[str]:

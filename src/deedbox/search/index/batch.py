@@ -81,11 +81,12 @@ class Batch:
         floats = bits.unit(raw)
         numbers: Numbers = np.array([entry.number for entry in entries], np.uint32)
         uploads = np.full(len(entries), ordinal, np.uint32)
-        spoken = [analysis.of_text(entry.text) for entry in entries]
+        spoken = [analysis.of_entry(entry) for entry in entries]
         said = [terms.numbers(each) for each in spoken]
         lengths: Numbers = np.array([len(each) for each in said], np.uint32)
         rows = files.records(uploads, numbers, lengths, bits.packed(floats), dimensions)
         self.tails.write(rows, floats, np.concatenate(said))
         self.step.rows.append(rows)
+        words = analysis.said(entries)
         for entry, each in zip(entries, spoken, strict=True):
-            self._words.add(ordinal, entry.number, each)
+            self._words.add(ordinal, entry.number, each, words if entry is entries[0] else ())

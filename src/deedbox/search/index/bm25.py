@@ -20,16 +20,18 @@ def weight(chunks: int, having: int) -> float:
 
 def weights(chunks: int, asked: Sequence[Asked], having: Mapping[str, int]) -> dict[str, float]:
     """The weights of a query's terms, by what each word counts in the query and how many of the chunks have it in any
-    language; those that none has are left out."""
-    known = [(word, found) for word in asked if (found := sum(having[term] for term in word.terms))]
+    language, or in a name; those that none has are left out."""
+    known = [(word, found) for word in asked if (found := sum(having[term] for term in (*word.terms, *word.names)))]
     if len(known) > limits.QUERY_TERMS:
         # A pasted page: its rarest words say what it is about.
         known = sorted(known, key=lambda each: each[1])[: limits.QUERY_TERMS]
     weighed: dict[str, float] = {}
-    for word, found in known:
-        for term in word.terms:
-            if having[term]:
-                weighed[term] = weighed.get(term, 0.0) + word.share * weight(chunks, min(chunks, found))
+    for word, _ in known:
+        for terms in (word.terms, word.names):
+            found = min(chunks, sum(having[term] for term in terms))
+            for term in terms:
+                if having[term]:
+                    weighed[term] = weighed.get(term, 0.0) + word.share * weight(chunks, found)
     return weighed
 
 

@@ -120,6 +120,11 @@ class LocalIndex:
             return []
         return view.hits(view.by_words(query, top, allowed, sieve))
 
+    def corrected(self, words: Collection[str], only: Collection[str] | None = None) -> dict[str, str]:
+        """The words that were meant, of those that are in none of these uploads."""
+        view, allowed = self._look(only)
+        return view.said.corrected(words, None if allowed is None else set(allowed))
+
     def candidates(
         self, vector: Floats, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
     ) -> list[Candidate]:

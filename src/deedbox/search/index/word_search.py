@@ -5,7 +5,7 @@ best by them, depend on how the index grew. Here its scores only bound those of 
 
 import threading
 from collections.abc import Collection, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import msgspec
@@ -14,10 +14,11 @@ import tantivy
 from tantivy import Occur, Query
 
 from deedbox.kernel import limits
-from deedbox.search.index import ANYTHING, Sieve, bm25
+from deedbox.search.index import ANYTHING, Sieve, bm25, spelling
 from deedbox.search.index.analysis import asked, forms
 from deedbox.search.index.languages import LATIN, mark
 from deedbox.search.index.terms import Counts, Numbers, number
+from deedbox.search.index.word_list import WordList
 from deedbox.search.index.words import readable, schema
 
 Match = tuple[float, int, int]
@@ -27,6 +28,7 @@ _ROUNDING = 1 + 1e-5
 """More than what tantivy loses by reckoning in float32."""
 _SHORT = 0.02
 """By so much its weights of a query may fall short: to correct them makes it slower than to look at more chunks."""
+_FIRST_HITS = 8
 _LOOSE = 0.75
 """Where a term, a stop word, weighs less than this share of what tantivy gives it, to look at more chunks is slower."""
 
@@ -50,6 +52,7 @@ class WordSearch:
     def __init__(self, searcher: tantivy.Searcher, chunks: Chunks, uploads: int) -> None:
         self._searcher, self._chunks, self._uploads = searcher, chunks, uploads
         self._schema = schema()
+        self._list = WordList(searcher)
         self._average = chunks.words / max(1, len(chunks))
         self._statistics: _Statistics | None = None
         self._counted: dict[str, int] = {}
@@ -68,7 +71,7 @@ class WordSearch:
         """The best chunks that pass the sieve, best first: `top` of them and those that tie with the last; `only` of
         these ordinals."""
         with readable():
-            weights = self._weights(query)
+            weights = self._weights(query, only)
             if not weights:
                 return []
             (wanted, short), limit = self._query(weights), top + limits.TIED_HITS
@@ -88,11 +91,29 @@ class WordSearch:
                     return [match for match in scored if match[0] >= last]
                 limit *= 2
 
-    def _weights(self, query: str) -> dict[str, float]:
+    def corrected(self, words: Collection[str], only: Collection[int] | None = None) -> dict[str, str]:
+        """The words that were meant, of those that occur nowhere in uploads with these ordinals."""
+        with readable():
+            alike = partial(self._list.alike, only=only)
+            return spelling.corrected(words, lambda word: self._knows(word, only), alike)
+
+    def _weights(self, query: str, only: Collection[int] | None) -> dict[str, float]:
         """The weights of the query's terms; those that no chunk has are left out."""
-        words = asked(query, self._spoken)
-        having = {term: self._frequency(term) for word in words for term in word.terms}
+        words = asked(query, self._spoken, partial(self._list.begun, only=only))
+        having = {term: self._frequency(term) for word in words for term in (*word.terms, *word.names)}
         return bm25.weights(len(self._chunks), words, having)
+
+    def _knows(self, word: str, only: Collection[int] | None) -> bool:
+        """Whether one of these uploads has the word, in any inflection."""
+        terms = [term for each in asked(word, self._spoken) for term in (*each.terms, *each.names)]
+        wanted, limit = self._any(terms), _FIRST_HITS
+        while True:
+            found = self._found(wanted, limit)
+            if any(only is None or upload in only for _, upload, _ in found):
+                return True
+            if len(found) < limit:
+                return False
+            limit *= 4
 
     @cached_property
     def _spoken(self) -> list[str]:

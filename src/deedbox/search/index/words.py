@@ -40,9 +40,12 @@ class WordIndex:
             self._index.reload()
             return self._index.searcher()
 
-    def add(self, upload: int, number: int, terms: Sequence[str]) -> None:
+    def add(self, upload: int, number: int, terms: Sequence[str], said: Sequence[str] = ()) -> None:
+        """A chunk; the first one of an upload with all different words of the upload."""
         document = tantivy.Document()
         document.add_text("body", " ".join(terms))
+        if said:
+            document.add_text("said", " ".join(said))
         # A value of another type would end the writer's thread.
         document.add_unsigned("upload", upload)
         document.add_unsigned("number", number)
@@ -123,6 +126,8 @@ def schema() -> tantivy.Schema:
     """The fields of the word index."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("body", tokenizer_name=_ANALYSER, index_option="freq")
+    # Stored, because a search for words that are alike tells the upload and not the word.
+    builder.add_text_field("said", stored=True, tokenizer_name=_ANALYSER, index_option="basic")
     builder.add_unsigned_field("upload", indexed=True, fast=True)
     builder.add_unsigned_field("number", fast=True)
     return builder.build()

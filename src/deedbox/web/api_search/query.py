@@ -22,6 +22,7 @@ from deedbox.search.ocr import Box
 from deedbox.search.query import Answered, Mode, Passage, Question
 from deedbox.search.receipt import Asked
 from deedbox.search.upload import MetadataValue
+from deedbox.search.wording import mended
 from deedbox.web.api_search.filters import Field, QueryFilter, condition
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest, Context
@@ -40,7 +41,9 @@ QueryText = Annotated[
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     query: QueryText
     """The question, in 1 to {QUERY_CHARS} characters. A "phrase" in quotes must stand in the passage, a -word or
-    -"phrase" must not, and filename:part must be part of the document's name; other signs are plain text."""
+    -"phrase" must not; word* stands for the {PREFIX_WORDS} words that begin so and are in most documents; filename:part
+    and title:part must be part of the document's name or title, heading:part of the heading that the passage stands
+    under; other signs are plain text."""
     top_k: Annotated[int, Meta(ge=1, le=limits.TOP_K_MAX)] | None = None
     """How many passages; {TOP_K_DEFAULT} by default."""
     mode: Mode = "hybrid"
@@ -136,6 +139,9 @@ class QueryAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     reranked: bool | UnsetType = UNSET
     """Whether the server's reranker ordered them. False: it failed, there are more than {RERANK_PASSAGES}, or their
     texts decide which there are, and they stand as without it. Left out where there is none, or `mode` decides."""
+    corrected: str | UnsetType = UNSET
+    """The query as it was understood, where words of it are in no document: with the words that are most like these.
+    Left out where nothing was mended."""
     facets: dict[str, list[Count]] | UnsetType = UNSET
     """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | UnsetType = UNSET
@@ -184,7 +190,8 @@ def answer_of(asked: Question, found: Answered, elapsed_ms: float) -> QueryAnswe
     """What is answered; the same for the same question and findings, but for the time."""
     results = [result(passage) for passage in found.passages]
     reranked = UNSET if found.reranked is None else found.reranked
-    return QueryAnswer(asked.text, len(results), elapsed_ms, results, reranked)
+    corrected = mended(asked.text, found.corrected) if found.corrected else UNSET
+    return QueryAnswer(asked.text, len(results), elapsed_ms, results, reranked, corrected)
 
 
 async def _with_receipt(here: Context, asked: Asked, made: QueryAnswer) -> QueryAnswer:

@@ -22,7 +22,7 @@ from deedbox.search.excerpt import Piece, excerpt, pieces
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.ocr import store as pages_store
 from deedbox.search.on_page import lines_of
-from deedbox.search.query import Passage, Question
+from deedbox.search.query import Answered, Passage, Question
 from deedbox.web.frame import context
 from deedbox.web.frame.app_pages import app_page
 from deedbox.web.frame.context import AnyRequest
@@ -101,12 +101,13 @@ async def search_page(request: AnyRequest) -> Response[Any]:
         if error.status >= 500:
             raise
         return _page(request, asked, error=error)
-    chosen = next((one for one in found if one.id == asked.passage), found[0] if found else None)
+    passages = found.passages
+    chosen = next((one for one in passages if one.id == asked.passage), passages[0] if passages else None)
     view = await _view(request, chosen) if chosen else None
     return _page(request, asked, found=found, view=view)
 
 
-async def _answer(request: AnyRequest, asked: SearchQuery) -> list[Passage]:
+async def _answer(request: AnyRequest, asked: SearchQuery) -> Answered:
     """The same as `POST /query`, with its limit of time."""
     here = context.of(request)
     if here.deadline is not None:
@@ -119,7 +120,7 @@ async def _answer(request: AnyRequest, asked: SearchQuery) -> list[Passage]:
         caller=here.holder,
     )
     # Whoever only looks at another passage of the same answer has asked once.
-    return await queries.answer(here.deedbox.search, here.reader, question, counted=not asked.passage)
+    return await queries.answered(here.deedbox.search, here.reader, question, counted=not asked.passage)
 
 
 def _condition(asked: SearchQuery) -> Condition | None:
@@ -179,7 +180,7 @@ def _page(
     request: AnyRequest,
     asked: SearchQuery,
     *,
-    found: list[Passage] | None = None,
+    found: Answered | None = None,
     view: View | None = None,
     why: str = "",
     error: DeedboxError | None = None,
@@ -189,7 +190,8 @@ def _page(
         "dashboard/search.html",
         error=error,
         asked=asked,
-        found=None if found is None else [_found(asked, one) for one in found],
+        found=None if found is None else [_found(asked, one) for one in found.passages],
+        corrected=found.corrected if found else {},
         view=view,
         why=why,
         types=list(KINDS),

@@ -21,6 +21,7 @@ from deedbox.search.index.postgres.store import postings as posting_rows
 from deedbox.search.index.postgres.store import terms as term_rows
 from deedbox.search.index.postgres.store.chunks import ChunkRow
 from deedbox.search.index.postgres.store.indexes import IndexRow
+from deedbox.search.index.postgres.word_list import WordList
 from deedbox.search.index.postgres.word_scores import Mask, WordScores, groups
 from deedbox.search.index.postgres.write import write, written
 from deedbox.search.index.terms import number
@@ -117,6 +118,15 @@ class PostgresIndex:
             return sorted((Hit(upload_id, number_, said[ordinal]) for ordinal, upload_id, number_ in rows), key=_rank)
 
         return self._searched(search, [], top, only)
+
+    def corrected(self, words: Collection[str], only: Collection[str] | None = None) -> dict[str, str]:
+        """The words that were meant, of those that are in none of these uploads."""
+
+        def search(tx: Tx, index: IndexRow) -> list[tuple[str, str]]:
+            allowed = None if only is None else _allowed(tx, index, only)
+            return list(WordList(tx, index, _spoken(tx, index), allowed).corrected(words).items())
+
+        return dict(self._searched(search, [], len(words), only))
 
     def candidates(
         self, vector: Floats, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
@@ -219,15 +229,14 @@ def _said(
     tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] | None, sieve: Sieve
 ) -> dict[int, float]:
     """The scores of the best by their words, by ordinal."""
-    spoken = _spoken(tx, index)
-    words = asked(query, spoken)
-    numbers = {term: number(term) for word in words for term in word.terms}
+    spoken, allowed = _spoken(tx, index), None if only is None else _allowed(tx, index, only)
+    words = asked(query, spoken, WordList(tx, index, spoken, allowed).begun)
+    numbers = {term: number(term) for word in words for term in (*word.terms, *word.names)}
     lengths = posting_rows.posting_bytes(tx, index, numbers.values()) if words else {}
     having = {term: lengths.get(known, 0) // POSTING.itemsize for term, known in numbers.items()}
     weights = {numbers[term]: weight for term, weight in bm25.weights(index.chunks, words, having).items()}
     if not weights:
         return {}
-    allowed = None if only is None else _allowed(tx, index, only)
     if sieve != ANYTHING:
         allowed = _sieved(tx, index, sieve, spoken, np.ones(index.next, np.bool_) if allowed is None else allowed)
     scores = WordScores(weights, index.words / max(1, index.chunks), index.next, allowed)

@@ -28,7 +28,16 @@ class Written:
 
 def of_chunks(ordinals: Iterable[int], said: Iterable[Numbers]) -> Written:
     """The postings of chunks, by the terms of each."""
-    pieces = [_of_chunk(ordinal, terms) for ordinal, terms in zip(ordinals, said, strict=True)]
+    return _written([_of_chunk(ordinal, terms) for ordinal, terms in zip(ordinals, said, strict=True)])
+
+
+def of_uploads(ordinals: Iterable[int], said: Iterable[Numbers]) -> Written:
+    """The postings of uploads, by the ids of the words of each."""
+    made = _written([_of_chunk(ordinal, ids) for ordinal, ids in zip(ordinals, said, strict=True)])
+    return Written([-term for term in made.terms], made.blocks, made.written)
+
+
+def _written(pieces: list[tuple[NDArray[np.uint64], NDArray[np.void]]]) -> Written:
     keys = np.concatenate([np.zeros(0, np.uint64), *(keys for keys, _ in pieces)])
     records = np.concatenate([np.zeros(0, POSTING), *(records for _, records in pieces)])
     order = np.argsort(keys, kind="stable")

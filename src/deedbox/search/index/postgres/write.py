@@ -14,6 +14,7 @@ from deedbox.search.index.postgres.store import chunks as chunk_rows
 from deedbox.search.index.postgres.store import indexes as index_rows
 from deedbox.search.index.postgres.store import postings as posting_rows
 from deedbox.search.index.postgres.store import terms as term_rows
+from deedbox.search.index.postgres.store import words as word_rows
 from deedbox.search.index.postgres.store.chunks import UploadRow
 from deedbox.search.index.postgres.store.indexes import IndexRow
 
@@ -28,7 +29,8 @@ def follow(tx: Tx, logged: Logged) -> None:
         return
     added: list[Entry] = []
     if logged.chunk_set_id is not None:
-        added = entries(tx, logged.recipe, logged.chunk_set_id, index.dimensions if index else 0)
+        dimensions = index.dimensions if index else 0
+        added = entries(tx, logged.recipe, logged.upload_id, logged.chunk_set_id, dimensions)
     if index is None:
         if not added:
             return
@@ -64,6 +66,7 @@ def _remove(tx: Tx, index: IndexRow, upload_ids: list[str]) -> list[UploadRow]:
         rows = posting_rows.postings_at(tx, index, *postings.places(chunks))
         left = postings.without(rows, np.array([ordinal for ordinal, _ in chunks], np.int64))
         posting_rows.replace_postings(tx, index, left.terms, left.blocks, left.written)
+        _remove_words(tx, index, found)
         term_rows.remove_terms(tx, index, found)
         chunk_rows.remove_uploads(tx, index, found)
     return found
@@ -73,10 +76,12 @@ def _add(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> tuple[list[Uploa
     """The uploads that came, and the ordinal that comes next."""
     following, uploads, said = index.next, [], []
     chunks: list[Mapping[str, Value]] = []
+    ids = _word_ids(tx, index, changes)
     for change in changes:
         added = sorted(change.entries, key=lambda entry: entry.number)
-        spoken = [terms.numbers(analysis.of_text(entry.text)) for entry in added]
-        uploads.append(UploadRow(change.upload_id, following, len(spoken), sum(map(len, spoken))))
+        spoken = [terms.numbers(analysis.of_entry(entry)) for entry in added]
+        length, words = sum(map(len, spoken)), ids[change.upload_id].astype("<u4").tobytes()
+        uploads.append(UploadRow(change.upload_id, following, len(spoken), length, words))
         for ordinal, entry, vector in zip(
             range(following, following + len(added)), added, _vectors(added), strict=True
         ):
@@ -86,6 +91,8 @@ def _add(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> tuple[list[Uploa
     if uploads:
         new = postings.of_chunks(range(index.next, following), said)
         posting_rows.append_postings(tx, index, new.terms, new.blocks, new.written)
+        new = postings.of_uploads([row.begins for row in uploads], [ids[row.upload_id] for row in uploads])
+        posting_rows.append_postings(tx, index, new.terms, new.blocks, new.written)
         chunk_rows.add_chunks(tx, index, chunks)
         written_terms = [each.astype("<u4").tobytes() for each in said]
         term_rows.add_terms(
@@ -93,6 +100,23 @@ def _add(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> tuple[list[Uploa
         )
         chunk_rows.add_uploads(tx, index, uploads)
     return uploads, following
+
+
+def _word_ids(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> dict[str, terms.Numbers]:
+    """The ids of the words of each upload."""
+    said = {change.upload_id: analysis.said(change.entries) for change in changes}
+    known = word_rows.add(tx, index, sorted({word for words in said.values() for word in words}))
+    return {name: np.array([known[word] for word in words], np.uint32) for name, words in said.items()}
+
+
+def _remove_words(tx: Tx, index: IndexRow, uploads: Sequence[UploadRow]) -> None:
+    """Takes out the words of these uploads; those that no other has go."""
+    said = [np.frombuffer(row.said, "<u4") for row in uploads]
+    places = postings.of_uploads([row.begins for row in uploads], said)
+    rows = posting_rows.postings_at(tx, index, places.terms, places.blocks)
+    left = postings.without(rows, np.array([row.begins for row in uploads], np.int64))
+    posting_rows.replace_postings(tx, index, left.terms, left.blocks, left.written)
+    word_rows.remove_unsaid(tx, index, np.unique(np.concatenate(said)).tolist())
 
 
 def _vectors(added: Sequence[Entry]) -> list[str]:

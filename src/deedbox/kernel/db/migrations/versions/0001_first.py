@@ -750,6 +750,12 @@ create table scanned_pages (
     char_start INT,
     primary key (workspace_id, sha256, media_type, page)
 );
+create table section_titles (
+    chunk_set_id TEXT not null references chunk_sets (id),
+    number INT not null,
+    folded TEXT not null,
+    primary key (chunk_set_id, number)
+);
 create table index_log (
     workspace_id TEXT not null references workspaces (id),
     recipe TEXT not null,

@@ -17,6 +17,8 @@ class UploadRow(msgspec.Struct, frozen=True):
     chunks: int
     words: int
     """The number of terms of all its chunks together."""
+    said: bytes
+    """The ids of its words, of 32 bits each."""
 
 
 class ChunkRow(msgspec.Struct, frozen=True):
@@ -31,8 +33,8 @@ _CHUNK = "c.ordinal, c.upload_id, c.number, vector_send(c.vector)"
 
 
 def uploads(tx: Tx, index: IndexRow, upload_ids: Collection[str]) -> list[UploadRow]:
-    rows = tx.all(
-        "select upload_id, begins, chunks, words from search_index_uploads"
+    rows = tx.all_raw(
+        "select upload_id, begins, chunks, words, said from search_index_uploads"
         f" where index_id = {index.id} and upload_id = any(cast(:ids as text[]))",
         ids=texts(upload_ids),
     )
@@ -51,8 +53,8 @@ def ranges(tx: Tx, index: IndexRow, upload_ids: Collection[str]) -> list[tuple[i
 
 def add_uploads(tx: Tx, index: IndexRow, rows: Iterable[UploadRow]) -> None:
     tx.many(
-        "insert into search_index_uploads (index_id, upload_id, begins, chunks, words)"
-        f" values ({index.id}, :upload_id, :begins, :chunks, :words)",
+        "insert into search_index_uploads (index_id, upload_id, begins, chunks, words, said)"
+        f" values ({index.id}, :upload_id, :begins, :chunks, :words, :said)",
         [msgspec.structs.asdict(row) for row in rows],
     )
 

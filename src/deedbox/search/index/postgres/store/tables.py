@@ -2,7 +2,7 @@
 
 from deedbox.kernel.db import Tx
 
-FORMAT = "deedbox 2"
+FORMAT = "deedbox 3"
 """Tables of another format are dropped and filled anew."""
 TABLES = (
     "search_indexes",
@@ -10,6 +10,7 @@ TABLES = (
     "search_index_chunks",
     "search_index_terms",
     "search_index_postings",
+    "search_index_words",
 )
 _LOCK = 0xDEED1
 _MADE = (
@@ -19,7 +20,7 @@ _MADE = (
     " graph bigint not null default 0, gone bigint not null default 0)",
     "create unique index search_indexes_in_use on search_indexes (workspace_id, recipe) where gone = 0",
     "create table search_index_uploads (index_id bigint not null, upload_id text not null, begins bigint not null,"
-    " chunks bigint not null, words bigint not null, primary key (index_id, upload_id))",
+    " chunks bigint not null, words bigint not null, said bytea not null, primary key (index_id, upload_id))",
     "create table search_index_chunks (index_id bigint not null, ordinal bigint not null, upload_id text not null,"
     " number bigint not null, vector vector not null, primary key (index_id, ordinal))",
     # Beside the vectors, not with them: a row of both would be too long for its page.
@@ -30,6 +31,10 @@ _MADE = (
     "create table search_index_postings (index_id bigint not null, term bigint not null, block bigint not null,"
     " postings bytea not null, primary key (index_id, term, block)) with (toast_tuple_target = 8160)",
     "alter table search_index_postings alter column postings set storage external",
+    # Its postings are those of the term -id.
+    'create table search_index_words (index_id bigint not null, word text collate "C" not null, id bigint generated'
+    " by default as identity, size bigint not null, letters bigint not null, primary key (index_id, word))",
+    "create unique index search_index_words_by_id on search_index_words (index_id, id)",
     f"comment on table search_indexes is '{FORMAT}'",
 )
 

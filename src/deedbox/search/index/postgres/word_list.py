@@ -1,0 +1,62 @@
+"""The words of an index as they are written, folded and not stemmed; each upload has them with its first chunk."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
+from deedbox.search.index import spelling
+from deedbox.search.index.analysis import asked
+from deedbox.search.index.postgres.postings import POSTING, ordinals
+from deedbox.search.index.postgres.store import postings as posting_rows
+from deedbox.search.index.postgres.store import words as word_rows
+from deedbox.search.index.postgres.store.indexes import IndexRow
+from deedbox.search.index.postgres.word_scores import Mask
+from deedbox.search.index.terms import number
+
+
+class WordList:
+    """The words at one moment, of those uploads whose chunks are allowed; of all, if it is not said which."""
+
+    def __init__(self, tx: Tx, index: IndexRow, spoken: list[str], allowed: Mask | None) -> None:
+        self._tx, self._index, self._spoken, self._allowed = tx, index, spoken, allowed
+
+    def begun(self, start: str) -> list[str]:
+        """The words that begin so: those that most uploads have, then by the alphabet."""
+        found = self._counts(word_rows.begun(self._tx, self._index, start))
+        known = sorted((word for word in found if found[word]), key=lambda word: (-found[word], word))
+        return known[: limits.PREFIX_WORDS]
+
+    def corrected(self, words: Collection[str]) -> dict[str, str]:
+        """The words that were meant, of those that occur nowhere."""
+        numbers = {word: self._numbers(word) for word in words}
+        wanted = {each for found in numbers.values() for each in found}
+        known = posting_rows.posting_bytes(self._tx, self._index, wanted).keys() if wanted else set()
+        return spelling.corrected(words, lambda word: self._knows(known & self._numbers(word)), self._alike)
+
+    def _alike(self, word: str, most: int) -> dict[str, int]:
+        """The words that differ from this one in so few letters, and how many uploads have each."""
+        perhaps = word_rows.perhaps_alike(self._tx, self._index, word, most)
+        return self._counts({each: perhaps[each] for each in spelling.alike(word, perhaps, most)})
+
+    def _numbers(self, word: str) -> set[int]:
+        """The terms of the word, in texts and in names."""
+        return {number(term) for each in asked(word, self._spoken) for term in (*each.terms, *each.names)}
+
+    def _knows(self, known: Iterable[int]) -> bool:
+        """Whether an upload has one of these terms, which the index has."""
+        if self._allowed is None:
+            return any(True for _ in known)
+        return bool(self._allowed[ordinals(posting_rows.postings(self._tx, self._index, list(known)))].any())
+
+    def _counts(self, ids: Mapping[str, int]) -> dict[str, int]:
+        """How many uploads have each of these words."""
+        terms = [-id_ for id_ in ids.values()]
+        if not terms:
+            return {}
+        if self._allowed is None:
+            found = posting_rows.posting_bytes(self._tx, self._index, terms)
+            return {word: found.get(-id_, 0) // POSTING.itemsize for word, id_ in ids.items()}
+        having = dict.fromkeys(terms, 0)
+        for row in posting_rows.postings(self._tx, self._index, terms):
+            having[row[0]] += int(self._allowed[ordinals([row])].sum())
+        return {word: having[-id_] for word, id_ in ids.items()}

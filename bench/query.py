@@ -19,9 +19,9 @@ from bench.measure import median, peers_python, process, temporary_folder
 from bench.options import NOT_MEASURED, Options, tell
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.search.fusion import fused
 from deedbox.search.index import Candidate, Change, Entry, Hit
 from deedbox.search.index.local import LocalIndex
-from deedbox.search.query import fused
 
 CHUNKS_PER_UPLOAD = 10
 PEERS_AT = 100_000

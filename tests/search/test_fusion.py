@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.search.fusion import DENSE_WEIGHT, WORDS_WEIGHT, fused
 from deedbox.search.index import Candidate, Hit
-from deedbox.search.query import DENSE_WEIGHT, WORDS_WEIGHT, fused
 
 
 def candidates(scores: Mapping[str, tuple[float, float | None]]) -> list[Candidate]:

@@ -160,11 +160,22 @@ async def test_a_cancelled_timer_never_runs_and_one_that_has_begun_cannot_be_can
 
 async def test_jobs_are_claimed_by_priority_and_then_by_time(bench: Bench) -> None:
     late = await bench.add(priority=NORMAL)
-    bulk = await bench.add(priority=BULK, run_at=bench.clock.now() - timedelta(hours=1))
+    bulk = await bench.add(priority=BULK, run_at=bench.clock.now() - timedelta(seconds=limits.JOB_LATE_SECONDS - 1))
     early = await bench.add(priority=NORMAL, run_at=bench.clock.now() - timedelta(seconds=5))
     urgent = await bench.add(priority=URGENT)
     assert [job.id for job in await bench.claim(most=3)] == [urgent, early, late]
     assert [job.id for job in await bench.claim()] == [bulk]
+
+
+async def test_bulk_work_that_is_late_waits_for_no_ordinary_work_that_came_after_it(bench: Bench) -> None:
+    """Else a bulk send would wait for as long as documents come in to be indexed."""
+    now = bench.clock.now()
+    first = await bench.add(priority=NORMAL, run_at=now - timedelta(seconds=limits.JOB_LATE_SECONDS + 5))
+    bulk = [await bench.add(priority=BULK, run_at=now - timedelta(seconds=limits.JOB_LATE_SECONDS)) for _ in range(2)]
+    after = await bench.add(priority=NORMAL, run_at=now - timedelta(seconds=5))
+    urgent = await bench.add(priority=URGENT)
+    claimed = [(await bench.claim(most=1))[0].id for _ in range(5)]
+    assert claimed == [urgent, first, *sorted(bulk), after]
 
 
 async def test_a_lapsed_job_takes_its_turn_among_those_that_wait(bench: Bench) -> None:

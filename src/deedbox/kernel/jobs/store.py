@@ -11,7 +11,7 @@ from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.jobs.job import PRIORITIES, Job, LeaseLost, NewJob, Progress, Slots
+from deedbox.kernel.jobs.job import BULK, NORMAL, PRIORITIES, URGENT, Job, LeaseLost, NewJob, Progress, Slots
 
 _COLUMNS = (
     "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at,"
@@ -32,6 +32,10 @@ with ready as materialized (
 )
 update jobs set state = 'running', worker = :worker, lease_until = :lease_until, attempts = attempts + 1
 where id in (select id from due) returning {_COLUMNS}
+"""
+_OLDEST = """
+select run_at from jobs where state = 'ready' and priority = :priority and run_at <= :now {of_kinds}
+order by run_at limit 1
 """
 _INSERT = (
     "insert into jobs (id, kind, workspace_id, payload, priority, unique_key, state, run_at, attempts,"
@@ -92,18 +96,31 @@ def cancel(tx: Tx, unique_key: str) -> bool:
 
 
 def claim(tx: Tx, worker: str, slots: Slots, now: datetime) -> list[Job]:
-    """Jobs that are due, or whose lease has lapsed, now leased to this worker; the most urgent first."""
+    """Jobs that are due, or whose lease has lapsed, now leased to this worker; the most urgent first, but for bulk work
+    that has waited for long."""
     # The kinds in the text, as in `of_kind`: they are names of handlers, never what somebody wrote.
     named = ", ".join(f"'{kind}'" for kind in slots.kinds)
     of_kinds = f"and kind in ({named})" if named else ""
     lock = "for update skip locked" if tx.dialect == "postgres" else ""
     sql = _CLAIM.format(lock=lock, of_kinds=of_kinds)
     jobs: list[Job] = []
-    for priority in PRIORITIES:
+    for priority in _turns(tx, _OLDEST.format(of_kinds=of_kinds), slots, now.timestamp()):
         most = slots.with_more(jobs).free(priority)
         if most > 0:
             jobs += _claim(tx, sql, worker=worker, priority=priority, most=most, now=now.timestamp())
     return jobs
+
+
+def _turns(tx: Tx, oldest: str, slots: Slots, now: float) -> tuple[int, ...]:
+    """The priorities, the most urgent first. Bulk work that is late comes before ordinary work that is due since a
+    later moment: else it would wait for as long as there is any."""
+    if slots.free(BULK) <= 0 or slots.free(NORMAL) <= 0:
+        return PRIORITIES
+    bulk = tx.one(oldest, priority=BULK, now=now - limits.JOB_LATE_SECONDS)
+    if bulk is None:
+        return PRIORITIES
+    normal = tx.one(oldest, priority=NORMAL, now=now)
+    return PRIORITIES if normal is not None and normal[0] <= bulk[0] else (URGENT, BULK, NORMAL)
 
 
 def _claim(tx: Tx, sql: str, *, now: float, **values: Any) -> list[Job]:

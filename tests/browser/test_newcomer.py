@@ -1,5 +1,6 @@
 """A newcomer's path: from the first start of a server to a sealed document that search finds, by pages alone."""
 
+import asyncio
 import os
 import re
 from datetime import UTC, datetime
@@ -159,7 +160,8 @@ async def test_from_the_first_start_to_a_sealed_document_with_nothing_read(
         await film.take(page, "authentic")
         assert "changed after it was sealed" in await judged(page, running.address, bad)
         await film.take(page, "changed")
-        await page.goto(f"{running.address}/app/search?q=when+does+Ben+give+back+the+deposit")
-        await expect(page.locator("mark").first).to_be_visible()
+        async with asyncio.timeout(60):  # until it is indexed
+            while not await page.locator("mark").count():
+                await page.goto(f"{running.address}/app/search?q=when+does+Ben+give+back+the+deposit")
         await expect(page.get_by_text("Page 1").first).to_be_visible()
         await film.take(page, "found")

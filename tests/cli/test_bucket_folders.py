@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from deedbox.search.ocr import MISSING
 from tests import server
 from tests.cli.search_commands import command, result
 from tests.cli.test_folders import counts, documents, found
@@ -28,7 +29,7 @@ def test_a_prefix_is_indexed_followed_and_watched(tmp_path: Path, s3_store: Stor
         del env["DEEDBOX_BLOBS_URL"]
         first = result("index", f"s3://{name}/papers", data=data, env=env)
         assert counts(first) == {"files": 3, "uploaded": 3, "indexed": 3}
-        assert first["skipped"] == [{"file": "picture.png", "error": "Files of this kind are not read"}]
+        assert first["skipped"] == [{"file": "picture.png", "error": MISSING}]
         before = documents(data)
         [(metadata,)] = server.rows(data, "select metadata from uploads where filename = 'boat.md'")
         kept = json.loads(metadata)

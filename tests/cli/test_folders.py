@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.search.ocr import MISSING
 from tests import nursery, server
 from tests.cli.search_commands import ENV, MODULE, WAYS, command, data_folder, result
 
@@ -104,7 +105,7 @@ def test_what_is_not_read_is_named_with_the_reason(data: Path, folder: Path) -> 
         "bad?.txt": "Its name is not UTF-8",
         "empty.txt": "It is empty",
         "link.txt": "It is a link, and links are not followed",
-        "picture.png": "Files of this kind are not read",
+        "picture.png": MISSING,
         "pipe.txt": "It is no regular file",
     }
     assert done["refused"] == []
@@ -120,7 +121,7 @@ def test_what_is_not_read_is_named_with_the_reason(data: Path, folder: Path) -> 
     assert found(data, "roof") == ["roof.txt"]  # what was read before stays
     told = command("index", str(folder), data=data)
     assert "  Refused: huge.txt: File exceeds maximum size of 50MB\n" in told.stderr
-    assert "  Skipped: picture.png: Files of this kind are not read\n" in told.stderr
+    assert f"  Skipped: picture.png: {MISSING}\n" in told.stderr
 
 
 def test_the_data_folder_inside_the_folder_is_left_out(tmp_path: Path) -> None:

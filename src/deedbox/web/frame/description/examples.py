@@ -147,6 +147,7 @@ SAMPLES: dict[str, Any] = {
     "PartyRecord.quorum": None,
     "PartyRecord.status": "completed",
     "QueryAnswer.query": "When is the rent due?",
+    "QueryAnswer.corrected": "When is the rent due?",
     "QueryAnswer.receipt": "eyJhbGciOiJFUzI1NiJ9.eyJxdWVyeSI6InJlbnQifQ.TWF5IGJlIGNoZWNrZWQ",
     "QueryAnswer.receipt_timestamp": "MIIC4wYJKoZIhvcNAQcCoIIC1DCC",
     "AnswerRecord.query": "When is the rent due?",

@@ -22,7 +22,7 @@ def check_certificate(certificate: x509.Certificate, now: datetime) -> None:
         raise BadRequest("The certificate has ended, or has not begun yet")
     try:
         extensions = certificate.extensions
-    except ValueError as error:
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise BadRequest("The certificate has extensions that cannot be read") from error
     for extension in extensions:
         value = extension.value

@@ -18,6 +18,15 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 
 _COMPROMISED = {x509.ReasonFlags.key_compromise, x509.ReasonFlags.ca_compromise, x509.ReasonFlags.aa_compromise}
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What a certificate or list that was changed or badly made raises when it is read."""
 _KNOWN = (
     x509.BasicConstraints,
     x509.KeyUsage,
@@ -177,7 +186,7 @@ def loaded(der: bytes) -> x509.Certificate:
         found = x509.load_der_x509_certificate(der)
         found.extensions  # noqa: B018 - read now, so that a bad one fails here
         whole = found.public_bytes(Encoding.DER) == der
-    except (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
+    except _UNREADABLE as error:
         raise BadRequest("A certificate cannot be read.") from error
     if not whole:
         raise BadRequest("A certificate cannot be read.")
@@ -196,7 +205,7 @@ def _crl(der: bytes) -> x509.CertificateRevocationList | None:
     try:
         found = x509.load_der_x509_crl(der)
         found.extensions  # noqa: B018 - read now, so that a bad one fails here
-    except (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion):
+    except _UNREADABLE:
         return None
     return found
 
@@ -235,7 +244,7 @@ def _counts(entry: x509.RevokedCertificate, certificate: x509.Certificate, at: d
 def _entry_extension(entry: x509.RevokedCertificate, kind: type[x509.ExtensionType]) -> x509.ExtensionType | None:
     try:
         return entry.extensions.get_extension_for_class(kind).value
-    except x509.ExtensionNotFound:
+    except (x509.ExtensionNotFound, *_UNREADABLE):
         return None
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,12 @@ async def test_the_sealed_file_is_authentic_and_one_byte_makes_it_altered(office
     harmed[len(harmed) // 2] ^= 1
     assert (await verified(office, bytes(harmed)))["verdict"] == "altered"
     assert (await verified(office, sealed + b"\n"))["verdict"] == "altered"
+    identifiers = [found.end() - 1 for found in re.finditer(b"\x55\x1d\x0e", sealed)]
+    assert identifiers
+    for at in identifiers:  # the identifier of a key becomes its usage, which the certificate has already
+        twice = bytearray(sealed)
+        twice[at] ^= 1
+        assert (await verified(office, bytes(twice)))["verdict"] == "altered"
     assert (await verified(office, LEASE))["verdict"] == "unsigned"
     assert (await made(office, document, "file")) == LEASE
 

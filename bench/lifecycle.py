@@ -278,7 +278,7 @@ def tree_seconds(pid: int) -> float:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     total = cpu_seconds(pid)
     for child in children:
-        with suppress(subprocess.CalledProcessError):  # it has just ended
+        with suppress(subprocess.CalledProcessError, FileNotFoundError, ProcessLookupError):  # it has just ended
             total += cpu_seconds(int(child))
     return total
 

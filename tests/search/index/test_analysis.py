@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deedbox.kernel import limits
+from deedbox.search.index import analysis
 from deedbox.search.index.analysis import Marker, asked, highlights, of_text
 
 
@@ -159,6 +160,18 @@ def test_highlights_are_in_order_within_the_text_and_meet_the_query(text: str, q
     assert edges == sorted(edges)
     assert all(0 <= begin < end <= len(text) for begin, end in found)
     assert all(meets(text[begin:end], query) for begin, end in found)
+
+
+PLAIN_LETTERS = [chr(code) for code in range(0x3000) if analysis._PLAIN_TEXT.fullmatch(chr(code))]
+PLAIN = st.lists(
+    st.sampled_from(["lease", "Lease", "leases", "naïve", "naive", "Œuvre", "1", "_", " ", "’", *PLAIN_LETTERS])
+)
+
+
+@given(PLAIN.map("".join), PLAIN.map(" ".join))
+def test_marks_of_a_plain_text_are_those_of_any_text(text: str, query: str) -> None:
+    marker = Marker(query)
+    assert marker.marks(text) == marker.marks(f"{text} 契約")
 
 
 @given(st.text(alphabet="abcdefghijklmnop ", min_size=1))

@@ -8,7 +8,7 @@ chunk: so they find it, and nobody takes them for words of the text."""
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -35,6 +35,13 @@ _KANA_VOICING = 8
 _BREVE = "\u0306"
 """Makes another letter of the Cyrillic i, and so stays there."""
 _PLAIN_WORD = re.compile("[A-Za-z0-9]+")
+_LETTERS = re.compile(r"[^\W_]+")
+_PLAIN_TEXT = re.compile(
+    "[\0-\x7f\xa0\xa1\xa3-\xa9\xab\xac\xae-\xb1\xb6-\xb8\xbb\xbf-\u0148\u014a-\u017f\u2010-\u2027\u2030-\u203e\u20ac"
+    "\u2190-\u22ff]*"
+)
+"""A text without signs that become letters, or parts of words, when they are folded: each of its words is what it is
+wherever it stands."""
 STOP_WORD = 0.5
 """What a stop word of the query's language counts, where another word counts 1."""
 
@@ -164,8 +171,8 @@ class Marker:
         wanted, begun = self._terms(language), self._begun
         if not wanted and not begun:
             return Marks(0.0, [])
-        if text.isascii() and not begun:
-            met, spans = _plain_marks(text, words, wanted, _known(language))
+        if _PLAIN_TEXT.fullmatch(text) and not begun:
+            met, spans = _plain_marks(text, words, wanted, language)
         else:
             met, spans = wanted.intersection(of_text(text)), _spans(text, wanted, begun, language)
         met |= wanted.intersection(_known(language)[word] for word in _name_words(name))
@@ -187,14 +194,28 @@ def highlights(text: str, query: str) -> list[tuple[int, int]]:
 
 
 def _plain_marks(
-    text: str, words: Sequence[str], wanted: frozenset[str], known: "_Known"
+    text: str, words: Sequence[str], wanted: frozenset[str], language: str
 ) -> tuple[frozenset[str], list[tuple[int, int]]]:
-    """The wanted terms of a text whose words are what they look like, and where they stand: most words are not asked
-    for."""
-    said = {word: known[word] for word in {*words} if len(word) < limits.TERM_BYTES}
-    asked_for = {word for word, term in said.items() if term in wanted}
-    spans = [word.span() for word in _PLAIN_WORD.finditer(text) if word.group() in asked_for] if asked_for else []
-    return frozenset(said[word] for word in asked_for), spans
+    """The wanted terms of a plain text, and where they stand: most words are not asked for."""
+    met, spans, known = set[str](), list[tuple[int, int]](), _known(language)
+    for word in {*words}:
+        if word.isascii():
+            terms = [known[word]] if len(word) < limits.TERM_BYTES else []
+        else:
+            terms = _word_terms(word, language)
+        if asked_for := wanted.intersection(terms):
+            met |= asked_for
+            spans += _places(text, word)
+    return frozenset(met), sorted(spans)
+
+
+def _places(text: str, word: str) -> Iterator[tuple[int, int]]:
+    """Where the word stands as a whole."""
+    end = 0
+    while (start := text.find(word, end)) >= 0:
+        end = start + len(word)
+        if not text[max(start - 1, 0) : start].isalnum() and not text[end : end + 1].isalnum():
+            yield start, end
 
 
 def _spans(text: str, wanted: frozenset[str], begun: tuple[str, ...], language: str) -> list[tuple[int, int]]:
@@ -236,7 +257,9 @@ def has_phrase(folded: str, phrase: str) -> bool:
 
 def _words(text: str) -> list[str]:
     """The words as they are written."""
-    return _PLAIN_WORD.findall(text) if text.isascii() else _WORD.findall(unicodedata.normalize("NFC", text))
+    if text.isascii():
+        return _PLAIN_WORD.findall(text)
+    return _LETTERS.findall(text) if _PLAIN_TEXT.fullmatch(text) else _WORD.findall(unicodedata.normalize("NFC", text))
 
 
 @cache

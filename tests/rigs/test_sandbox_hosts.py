@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import deedbox
-from tests.kernel.test_sandbox_kinds import system_python
+from tests.rigs.test_sandbox_kinds import system_python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")

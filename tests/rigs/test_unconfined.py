@@ -87,7 +87,7 @@ sys.exit(pytest.main(["-p", "no:randomly", "-k", "gets_at_nothing and (webpage o
 
 
 def test_a_probe_in_a_namespace_gets_at_nothing_either() -> None:
-    probes = Path(__file__).parents[1] / "kernel" / "test_sandbox_kinds.py"
+    probes = Path(__file__).parent / "test_sandbox_kinds.py"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", PROBED_AGAIN, str(probes)]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=300)

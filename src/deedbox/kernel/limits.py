@@ -796,6 +796,8 @@ TIED_HITS = 16
 FILTER_UPLOADS = 500
 WORDS_HEAP_BYTES = 50 * MB
 HIGHLIGHT_WORDS = 65_536
+KNOWN_QUESTIONS = 1000
+"""So many questions that were asked last are not embedded again."""
 
 # the index in PostgreSQL
 POSTINGS_BLOCK_CHUNKS = 1024

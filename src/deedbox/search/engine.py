@@ -16,6 +16,7 @@ from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, Place
 from deedbox.search.index.choose import open_indexes
+from deedbox.search.known_questions import KnownQuestions
 from deedbox.search.ocr.page_reader import PageReader
 from deedbox.search.query_times import QueryTimes
 from deedbox.search.rerank import Reranker
@@ -42,6 +43,7 @@ class SearchEngine:
         self.embedders = embedders
         self.reranker: Reranker | None = None
         self.times = QueryTimes(db, clock)
+        self.known_questions = KnownQuestions()
         self.extractor = Extractor(settings.sandbox_processes)
         self.pages = PageReader(settings.models)
         self.keeps_index = True

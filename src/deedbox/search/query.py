@@ -3,7 +3,7 @@ confirms them."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -134,20 +134,25 @@ async def answered(engine: SearchEngine, reader: Reader, question: Question, *, 
     """The same, with what a receipt tells of the index."""
     search, begun, workspace_id = _Search(engine, reader, question), stopwatch(), reader.workspace_id
     await search.begin()
-    # Saved while the index is searched: the answer waits for the commit, but seldom longer than for the search.
-    counting = asyncio.create_task(_count(engine, workspace_id)) if counted else None
+    # Saved while the question is embedded and searched for: the answer seldom waits longer for the commit.
+    counting = asyncio.create_task(_count(engine, workspace_id, 1)) if counted else None
     try:
         found = await search.best()
         engine.times.add(workspace_id, stopwatch() - begun)
         return found
+    except Exception:
+        if counting is not None:
+            await counting
+            await _count(engine, workspace_id, -1)
+        raise
     finally:
         if counting is not None:
             await counting
 
 
-async def _count(engine: SearchEngine, workspace_id: str) -> None:
+async def _count(engine: SearchEngine, workspace_id: str, queries: int) -> None:
     # Read committed: many at once add to the one number in turn, instead of failing and trying again.
-    await engine.db.write(lambda tx: store.count_query(tx, workspace_id, 1), isolation="read committed")
+    await engine.db.write(lambda tx: store.count_query(tx, workspace_id, queries), isolation="read committed")
 
 
 class _Search:
@@ -159,21 +164,21 @@ class _Search:
         self._workspace_id = reader.workspace_id
         self._question = question
         self._wording = wording.read(question.text)
-        self._vectors: dict[str, Vector] = {}
-        self._first: _Begun | None = None
+        self._first: tuple[Serving, Index] | None = None
 
     async def begin(self) -> None:
-        """Refuses the query if nothing is indexed or a document that it names does not exist, and embeds it."""
+        """Refuses the query if nothing is indexed or a document that it names does not exist."""
         serving, index = await self._current()
         if index.size == 0:
             raise BadRequest(NOTHING_INDEXED)
         if (wanted := self._question.doc_ids) is not None:
             await self._engine.db.read(lambda tx: library.need_all(tx, self._reader, wanted))
-        self._first = await self._begun(serving, index)
+        self._first = serving, index
 
     async def best(self) -> Answered:
         for attempt in range(limits.QUERY_TRIES):
-            begun, self._first = self._first or await self._begun(*await self._current()), None
+            current, self._first = self._first or await self._current(), None
+            begun = await self._begun(*current)
             found = await self._look_up(begun) if begun else None
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 found = await self._reranked(found)
@@ -200,15 +205,17 @@ class _Search:
         return _Begun(serving, mark, said, vector)
 
     async def _vector(self, serving: Serving) -> "Vector | None":
-        """The query as the serving model sees it, embedded once; None where only words count."""
+        """The query as the serving model sees it; None where only words count."""
         if self._question.mode == "keyword":
             return None
-        if serving.recipe not in self._vectors:
+        text, caller, recipe = self._wording.meaning, self._question.caller, serving.recipe
+
+        async def embed() -> "Vector":
             with span("embed the query"):
-                text, caller = self._wording.meaning, self._question.caller
                 vectors = await serving.embedder.embed([text], urgent=True, caller=caller, role="query")
-            self._vectors[serving.recipe] = vectors[0]
-        return self._vectors[serving.recipe]
+                return cast("Vector", vectors[0])
+
+        return await self._engine.known_questions.vector(self._workspace_id, recipe, text, embed)
 
     async def _look_up(self, begun: _Begun) -> _Verified | None:
         """The hits of the index with their rows; None when the index cannot be read."""

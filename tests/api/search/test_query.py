@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.kernel.errors import Unavailable
 from deedbox.search.embedders import Embedders
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
+from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -194,6 +196,47 @@ async def test_every_answered_question_is_counted(search: Search) -> None:
         await search.ask("rent")
     await search.api.post("/query", {"query": ""})
     assert (await search.api.get("/stats")).json()["queries"] == 3
+
+
+async def test_a_question_that_cannot_be_embedded_is_not_counted(search: Search) -> None:
+    await search.indexed(LEASE)
+
+    class Away(HashingEmbedder):
+        async def embed(self, *_: Any, **__: Any) -> Any:
+            raise Unavailable("The endpoint does not answer.")
+
+    search.api.deedbox.search.embedders = Embedders(Away, lambda _: None)
+    answer = await search.api.post("/query", {"query": "rent"})
+    assert faults("/query", answer, 503) == []
+    assert (await search.api.get("/stats")).json()["queries"] == 0
+    assert await search.ask("rent", mode="keyword")
+    assert (await search.api.get("/stats")).json()["queries"] == 1
+
+
+async def test_the_next_page_and_the_same_question_again_are_not_embedded_anew(search: Search) -> None:
+    api, embedder = search.api, search.embedder
+    theirs = await api.make_key(workspace=api.other_workspace)
+    await search.indexed(LEASE)
+    await search.indexed(LEASE, key=theirs)
+    calls = embedder.calls
+    first, again = await search.ask("rent", top_k=1), await search.ask("rent", top_k=2)
+    second = await search.ask("rent", top_k=1, offset=1)
+    assert embedder.calls == calls + 1
+    assert [*first, *second] == again
+    assert (await api.post("/query", {"query": "rent"}, key=theirs)).status_code == 200
+    await search.ask("deposit")
+    assert embedder.calls == calls + 3
+
+
+async def test_the_questions_asked_longest_ago_are_embedded_again(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "KNOWN_QUESTIONS", 2)
+    await search.indexed(LEASE)
+    calls = search.embedder.calls
+    for word, embedded in (("a", 1), ("b", 2), ("a", 2), ("c", 3), ("a", 3), ("b", 4)):
+        await search.ask(word)
+        assert search.embedder.calls == calls + embedded
 
 
 async def test_a_retry_with_the_same_key_is_answered_alike_and_counted_once(search: Search) -> None:

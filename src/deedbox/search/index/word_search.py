@@ -106,6 +106,8 @@ class WordSearch:
     def _knows(self, word: str, only: Collection[int] | None) -> bool:
         """Whether one of these uploads has the word, in any inflection."""
         terms = [term for each in asked(word, self._spoken) for term in (*each.terms, *each.names)]
+        if only is None:
+            return any(map(self._frequency, terms))
         wanted, limit = self._any(terms), _FIRST_HITS
         while True:
             found = self._found(wanted, limit)

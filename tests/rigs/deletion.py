@@ -1,4 +1,5 @@
-"""R20: clients that upload, index, ask and delete at once, while the server is killed under them again and again."""
+"""R20: clients that upload files of all kinds, index, move, ask and delete at once, while the server is killed under
+them again and again."""
 
 import asyncio
 import random
@@ -11,10 +12,12 @@ import msgspec
 
 from tests.rigs import installation
 from tests.rigs.installation import BREAKS, Installation
+from tests.rigs.papers import KINDS
 
 COMMON = "rent"
 KILL_BETWEEN = (0.3, 1.2)
-DOCUMENTS_MOST = 60
+DOCUMENTS_LEAST, DOCUMENTS_MOST = 12, 60
+COLLECTIONS = ("leases", "letters", "tables")
 TOP_K = 1000
 _MODULE = "tests.rigs.search_server"
 _STATE = {
@@ -31,11 +34,16 @@ _STATE = {
 class Report(msgspec.Struct):
     kills: int = 0
     uploads: int = 0
+    kinds: int = 0
+    """In so many formats."""
+    moves: int = 0
     deletes: int = 0
     queries: int = 0
     found: int = 0
     answered_deleted: int = 0
     """Passages of documents whose deletion was acknowledged before the question was asked."""
+    answered_elsewhere: int = 0
+    """Passages of documents that lay in another collection than was asked for, before and after the question."""
     stuck: int = 0
     orphaned: int = 0
     miscounted: int = 0
@@ -47,8 +55,8 @@ class Report(msgspec.Struct):
     @property
     def faults(self) -> int:
         return (
-            self.answered_deleted + self.stuck + self.orphaned + self.miscounted + self.doubled + self.missing
-            + self.answers_500
+            self.answered_deleted + self.answered_elsewhere + self.stuck + self.orphaned + self.miscounted
+            + self.doubled + self.missing + self.answers_500
         )  # fmt: skip
 
 
@@ -59,6 +67,8 @@ class Rig:
         self._chance = random.Random(seed)
         self._alive: list[str] = []
         self._deleted: set[str] = set()
+        self._places: dict[str, str] = {}
+        """The collections of those that are not being moved."""
         self._number = 0
         self._over = False
 
@@ -76,7 +86,7 @@ class Rig:
                 await self._ask(http)  # what was deleted before the kill is gone after it
                 await self._upload(http)  # starts the sandboxes, so that the time that follows is spent at work
                 await self._index(http)
-                acts = (self._upload, self._upload, self._index, self._delete, self._ask, self._ask)
+                acts = (self._upload, self._upload, self._index, self._move, self._delete, self._ask, self._ask)
                 self._over = False
                 clients = [asyncio.create_task(self._repeat(act, http)) for act in acts]
                 await asyncio.sleep(self._chance.uniform(*KILL_BETWEEN))
@@ -98,10 +108,26 @@ class Rig:
             return
         self._number += 1
         parts = [f"{COMMON} clause {part} of paper{self._number}" for part in range(self._chance.randint(1, 4))]
-        files = {"file": (f"{self._number}.txt", "\n\n".join(parts).encode())}
-        doc_id = self._checked(await http.post("/documents/upload", files=files))["doc_id"]
+        kind = list(KINDS)[self._number % len(KINDS)]
+        files, place = {"file": (f"{self._number}.{kind}", KINDS[kind](parts))}, self._chance.choice(COLLECTIONS)
+        answer = await http.post("/documents/upload", files=files, data={"collection": place})
+        doc_id = self._checked(answer)["doc_id"]
+        self._places[doc_id] = place
         self._alive.append(doc_id)
         self.report.uploads += 1
+        self.report.kinds = min(self.report.uploads, len(KINDS))
+
+    async def _move(self, http: httpx.AsyncClient) -> None:
+        if not self._places:
+            await asyncio.sleep(0.01)
+            return
+        doc_id, place = self._chance.choice(list(self._places)), self._chance.choice(COLLECTIONS)
+        del self._places[doc_id]
+        answer = await http.patch(f"/documents/{doc_id}", json={"collection": place})
+        if answer.status_code == 200:
+            self._places[doc_id] = place
+            self.report.moves += 1
+        self.report.answers_500 += answer.status_code == 500
 
     async def _index(self, http: httpx.AsyncClient) -> None:
         if self.installation.database_url is None or not self._alive:
@@ -115,7 +141,7 @@ class Rig:
             self._checked(answer)
 
     async def _delete(self, http: httpx.AsyncClient) -> None:
-        if len(self._alive) < 5:
+        if len(self._alive) < DOCUMENTS_LEAST:
             await asyncio.sleep(0.01)
             return
         doc_id = self._alive.pop(self._chance.randrange(len(self._alive)))
@@ -125,16 +151,24 @@ class Rig:
             self.report.deletes += 1
         self.report.answers_500 += answer.status_code == 500
 
-    async def _ask(self, http: httpx.AsyncClient) -> list[Any]:
-        """What is found; every passage of what was known to be deleted before is a fault."""
-        deleted = set(self._deleted)
+    async def _ask(self, http: httpx.AsyncClient) -> None:
         mode = self._chance.choice(["hybrid", "semantic", "keyword"])
-        answer = await http.post("/query", json={"query": f"{COMMON} clause", "top_k": TOP_K, "mode": mode})
+        await self._found(http, mode, self._chance.choice([None, None, *COLLECTIONS]))
+
+    async def _found(self, http: httpx.AsyncClient, mode: str, place: str | None = None) -> list[Any]:
+        """What is found; a fault is every passage of what was known to be deleted before, or to lie elsewhere."""
+        deleted, before = set(self._deleted), dict(self._places)
+        asked = {"query": f"{COMMON} clause", "top_k": TOP_K, "mode": mode, "collections": place and [place]}
+        answer = await http.post("/query", json=asked)
         self.report.answers_500 += answer.status_code == 500
         results: list[Any] = answer.json()["results"] if answer.status_code == 200 else []
         self.report.queries += 1
         self.report.found += len(results)
-        self.report.answered_deleted += sum(result["metadata"]["doc_id"] in deleted for result in results)
+        ids = [result["metadata"]["doc_id"] for result in results]
+        self.report.answered_deleted += sum(doc_id in deleted for doc_id in ids)
+        if place is not None:
+            elsewhere = {each for each, lay in before.items() if self._places.get(each) == lay != place}
+            self.report.answered_elsewhere += sum(doc_id in elsewhere for doc_id in ids)
         names = [result["chunk_id"] for result in results]
         self.report.doubled += len(names) - len(set(names))
         return results
@@ -149,7 +183,7 @@ class Rig:
         with self.installation.running(gently=True) as running:
             async with installation.client(running.address, key) as http:
                 self._checked(await http.post("/documents/index"))
-                found = await self._ask(http)
+                found = await self._found(http, "semantic")
                 size = self._checked(await http.get("/stats"))["index_size"]
         state = {name: int(self.installation.rows(sql)[0][0]) for name, sql in _STATE.items()}
         self.report.stuck, self.report.orphaned = state["stuck"], state["orphaned"]

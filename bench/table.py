@@ -37,7 +37,8 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "pages_served": ("pages_served",),
     "editor_frames": ("editor_frames",),
 }
-"""What `make bench` runs, by name: a bench, and what it is told. Those that need a set of judged texts run by hand."""
+"""What `make bench` runs, by name: a bench, and what it is told. Those that need judged texts or other
+models run by hand."""
 
 
 class Measured(msgspec.Struct, forbid_unknown_fields=True):

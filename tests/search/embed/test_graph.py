@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.embed import graph
-from deedbox.search.embed.graph import Pooling, Precision
+from deedbox.search.embed.graph import Pooling
+from deedbox.search.embed.nodes import INPUT, Precision
 from tests.search.embed import oracle, tiny
 
 IDS = [2, 4, 5, 6, 7, 8, 4, 9, 3]
@@ -21,7 +22,7 @@ def made(config: dict[str, Any], pooling: Pooling, precision: Precision, **rest:
     """The unit vector that the graph of a tiny model gives."""
     built = graph.build(tiny.weights(**rest), graph.read_shape(json.dumps(config).encode()), pooling, precision)
     found = onnxruntime.InferenceSession(built, providers=["CPUExecutionProvider"]).run(
-        None, {graph.INPUT: np.array([IDS], np.int64)}
+        None, {INPUT: np.array([IDS], np.int64)}
     )[0][0]
     assert found.shape == (tiny.HIDDEN,)
     return np.asarray(found / np.linalg.norm(found), np.float32)
@@ -56,7 +57,7 @@ def test_weights_in_half_precision_are_read() -> None:
     half = {name: array.astype(np.float16) for name, array in tiny.weights().items()}
     shape = graph.read_shape(json.dumps(tiny.shape()).encode())
     session = onnxruntime.InferenceSession(graph.build(half, shape, "mean", "fp32"))
-    found = session.run(None, {graph.INPUT: np.array([IDS], np.int64)})[0][0]
+    found = session.run(None, {INPUT: np.array([IDS], np.int64)})[0][0]
     expected = oracle.vector(half, tiny.shape(), IDS, "mean")
     assert np.allclose(found / np.linalg.norm(found), expected, atol=1e-4)
 

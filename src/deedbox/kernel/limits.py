@@ -88,6 +88,8 @@ RATE_PRUNE_HITS = 512
 RATE_PRUNE_SUBJECTS = 100
 RATE_PRUNE_SECONDS = 60
 RATE_CLOCK_SKEW_SECONDS = 3600
+RATE_CLOCK_BEHIND_SECONDS = 60
+"""A clock that is further behind the last admission was set back: what was admitted later counts as of now."""
 EMAIL_CHARS = 254
 EMAIL_LOCAL_BYTES = 64
 ADDRESSES_KEPT = 1024

@@ -540,6 +540,8 @@ FOLDER_TRIES = 5
 FOLDER_TOLD = 50
 """Files that are named after the work; --json names all."""
 FOLDER_WAIT_SECONDS = 0.2
+SERVER_WAIT_SECONDS = 60
+"""For so long a server that starts waits for a command that has the data folder."""
 EMBED_CHARS = 32_768
 EMBED_INPUTS = 256
 EMBED_BATCH = 16

@@ -20,7 +20,7 @@ from deedbox.authority import ENCRYPTED_KEYS, Certificates, pkcs11, remote_times
 from deedbox.authority.remote_timestamp import RemoteTimestamper
 from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
 from deedbox.kernel.blobs.choose import open_blobs
-from deedbox.kernel.clock import Clock, SystemClock, instant
+from deedbox.kernel.clock import Clock, SystemClock, instant, stopwatch
 from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.kernel.db.migrate import migrate_postgres, migrate_sqlite
@@ -88,6 +88,8 @@ if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
     from deedbox.kernel.traces.export import Collector
 
+_SERVER, _COMMAND = "server", "command"
+"""Who has a data folder, as the file says that is locked."""
 HOUSEKEEPING = "housekeeping"
 DELIVERIES = "webhooks"
 """Deliveries to webhooks have a line of their own; to whoever chooses what a worker does they are one more kind."""
@@ -511,26 +513,36 @@ def _make_folder(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def sole_user(settings: Settings) -> AsyncIterator[None]:
-    """Keeps a second server off a data folder with SQLite; on PostgreSQL several are welcome."""
+async def sole_user(settings: Settings, *, server: bool = False) -> AsyncIterator[None]:
+    """Keeps a second server off a data folder with SQLite; on PostgreSQL several are welcome. A server waits for a
+    command that has the folder for a moment."""
     if settings.database_url is not None:
         yield
         return
     _make_folder(settings)
     with open(settings.data_dir / "deedbox.lock", "a+", encoding="ascii") as file:
-        _lock(file, settings)
+        await _lock(file, settings, limits.SERVER_WAIT_SECONDS if server else 0)
+        file.truncate(0)
+        file.write(f"{_SERVER if server else _COMMAND} (process {os.getpid()})")
+        file.flush()
         yield
 
 
-def _lock(file: IO[str], settings: Settings) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.seek(0)
-        raise SetupError(
-            f"Another server (process {file.read().strip() or 'unknown'}) uses the data folder {settings.data_dir}.",
-            "Stop it first, or give this one another folder with --data DIR.",
-        ) from error
-    file.truncate(0)
-    file.write(str(os.getpid()))
-    file.flush()
+async def _lock(file: IO[str], settings: Settings, seconds: float) -> None:
+    began, told = stopwatch(), False
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            file.seek(0)
+            user = file.read().strip()
+            if user.startswith(_SERVER) or stopwatch() - began >= seconds:
+                raise SetupError(
+                    f"Another {user or 'process'} uses the data folder {settings.data_dir}.",
+                    "Stop it first, or give this one another folder with --data DIR.",
+                ) from error
+        if not told:
+            log.info("waiting until the data folder is free", used_by=user)
+            told = True
+        await asyncio.sleep(limits.FOLDER_WAIT_SECONDS)

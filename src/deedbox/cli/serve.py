@@ -57,7 +57,7 @@ async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None], *
     sys.setswitchinterval(limits.SWITCH_SECONDS)
     confine.hide_memory()
     memory.give_back_large()
-    async with wiring.sole_user(settings):
+    async with wiring.sole_user(settings, server=True):
         # Bound before anything is made: a port in use must not burn the first key.
         listener = local_port.bind(settings.host, settings.port)
         async with wiring.opened(settings) as deedbox:

@@ -1,9 +1,12 @@
 """The client with which commands talk to a server: to one elsewhere, or to the one on the data folder."""
 
 import os
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from deedbox import client
 from deedbox.cli.options import load, run
@@ -45,8 +48,34 @@ def _on_the_data_folder(data_dir: Path | None, purpose: str, scopes: list[str], 
         )
     address = settings.address_file.read_text(encoding="utf-8")
     made = run(settings, lambda deedbox: command_key.make(deedbox, purpose, scopes, key_hours))
+
+    def revoke() -> None:
+        run(settings, lambda deedbox: command_key.revoke(deedbox, made.record.id))
+
     try:
-        with Deedbox(address, made.plain.reveal()) as here:
+        with _also_when_told_to_end(revoke), Deedbox(address, made.plain.reveal()) as here:
             yield here
     finally:
-        run(settings, lambda deedbox: command_key.revoke(deedbox, made.record.id))
+        revoke()
+
+
+@contextmanager
+def _also_when_told_to_end(act: Callable[[], None]) -> Iterator[None]:
+    """Acts before SIGTERM or SIGHUP end the process. In a thread, and without unwinding: an event loop may be running,
+    and a thread that waits for input would hold the process back."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        acting = threading.Thread(target=act)
+        acting.start()
+        acting.join()
+        os.kill(os.getpid(), number)
+
+    heard = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) == signal.SIG_DFL]
+    for one in heard:
+        signal.signal(one, end)
+    try:
+        yield
+    finally:
+        for one in heard:
+            signal.signal(one, signal.SIG_DFL)

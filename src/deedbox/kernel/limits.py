@@ -88,6 +88,8 @@ RATE_PRUNE_HITS = 512
 RATE_PRUNE_SUBJECTS = 100
 RATE_PRUNE_SECONDS = 60
 RATE_CLOCK_SKEW_SECONDS = 3600
+RATE_CLOCK_BEHIND_SECONDS = 60
+"""A clock that is further behind the last admission was set back: what was admitted later counts as of now."""
 EMAIL_CHARS = 254
 EMAIL_LOCAL_BYTES = 64
 ADDRESSES_KEPT = 1024
@@ -538,6 +540,8 @@ FOLDER_TRIES = 5
 FOLDER_TOLD = 50
 """Files that are named after the work; --json names all."""
 FOLDER_WAIT_SECONDS = 0.2
+SERVER_WAIT_SECONDS = 60
+"""For so long a server that starts waits for a command that has the data folder."""
 EMBED_CHARS = 32_768
 EMBED_INPUTS = 256
 EMBED_BATCH = 16

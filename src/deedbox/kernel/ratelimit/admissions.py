@@ -3,6 +3,8 @@
 from array import array
 from bisect import bisect_right
 
+from deedbox.kernel.limits import RATE_CLOCK_BEHIND_SECONDS
+
 _SLACK = 64
 
 
@@ -35,6 +37,14 @@ class Admissions:
         if self.day < count and times[self.day] <= now - day_seconds:
             self.day = bisect_right(times, now - day_seconds, self.day)
         return now
+
+    def look_at_clock(self, now: float) -> None:
+        """If it was set back, admissions that it has yet to reach count as of now: else nothing would leave a window
+        until then."""
+        times = self.times
+        if times and now < times[-1] - RATE_CLOCK_BEHIND_SECONDS:
+            ahead = bisect_right(times, now)
+            times[ahead:] = array("d", (now,)) * (len(times) - ahead)
 
     def append(self, at: float, *, daily: bool) -> None:
         """One more admission, at a moment that `advance` returned."""

@@ -61,6 +61,7 @@ class MemoryLimiter:
         """As `hit`, without an await; on the event loop's thread only."""
         time = now.timestamp()
         admissions = self._known(subject) or self._added(subject, time)
+        admissions.look_at_clock(time)
         moment = admissions.advance(time, self._minute, self._day)
         count = len(admissions.times)
         per_day = allowance.per_day

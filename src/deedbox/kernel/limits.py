@@ -475,6 +475,10 @@ EXTRACT_CPU_SECONDS = 8
 HEADINGS = 20_000
 HEADING_CHARS = 300
 PDF_PAGES = 20_000
+PDF_TABLE_STEPS = 1_000_000
+"""Drawings, letters and cells that are looked at for the tables of a file; the pages after them are told without."""
+PDF_FORM_DEPTH = 4
+"""Drawings in drawings in which rules are looked for."""
 PACKAGE_ENTRIES = 20_000
 PACKAGE_PART_BYTES = 128 * MB
 PACKAGE_PART_RATIO = 500

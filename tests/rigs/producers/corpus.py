@@ -1,12 +1,23 @@
-"""The whole corpus in a folder, as `producer--variant.pdf`, and a few files that need only the test environment."""
+"""The whole corpus in a folder, as `producer--variant.pdf`, and a few files that need only the test environment; and
+the documents that search reads, as `producer--variant.kind`."""
 
 import random
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
-from tests.rigs.producers import at_hand, handmade, libraries, programs, rewriters
+from tests.rigs.producers import (
+    at_hand,
+    converters,
+    documents,
+    handmade,
+    libraries,
+    programs,
+    rewriters,
+    written_here,
+)
 
 ROOT = Path(__file__).parents[3]
 PYTHON = ROOT / ".venv-producers" / "bin" / "python"
@@ -32,21 +43,33 @@ def make(folder: Path, work: Path) -> Iterator[str]:
         (folder / f"{name}.pdf").write_bytes(data)
     for name, by_hand in handmade.handmade():
         (folder / f"handmade--{name}.pdf").write_bytes(by_hand())
-    yield from _libraries(folder)
+    yield from by_libraries(libraries, folder)
     yield from programs.make_all(folder, work)
     made = [path for path in sorted(folder.glob("*.pdf")) if _can_be_rewritten(path)]
     originals = random.Random(300).sample(made, min(ORIGINALS, len(made)))
     yield from rewriters.rewritten(originals, folder, work, lambda program: shutil.which(program) is not None)
 
 
-def _libraries(folder: Path) -> Iterator[str]:
+def make_documents(folder: Path, work: Path) -> Iterator[str]:
+    """Fills the folder with documents of other kinds for search to read; yields lines as `make` does."""
+    for name, data in written_here.documents():
+        (folder / name).write_bytes(data)
+    yield from by_libraries(documents, folder)
+    yield from converters.make_all(folder, work)
+
+
+def by_libraries(program: ModuleType, folder: Path) -> Iterator[str]:
+    """Has the program write its files in the environment of the libraries; yields a line for what is missing."""
     if not PYTHON.exists():
         yield "libraries: no environment for them; run scripts/setup producers"
         return
     done = subprocess.run(
-        [str(PYTHON), str(libraries.__file__), str(folder)], capture_output=True, text=True, check=False
+        [str(PYTHON), str(program.__file__), str(folder)], capture_output=True, text=True, check=False
     )
-    yield from (line for line in done.stderr.splitlines() if line.startswith(libraries.FAILED))
+    said = done.stderr.splitlines()
+    yield from (line for line in said if line.startswith(libraries.FAILED))
+    if done.returncode:
+        yield f"libraries: {''.join(said[-1:])}"
 
 
 def _can_be_rewritten(path: Path) -> bool:

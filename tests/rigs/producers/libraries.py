@@ -8,7 +8,7 @@ there, or cannot do a thing, is named on standard error.
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
@@ -375,11 +375,11 @@ def pdfrw(path: Path, variant: str) -> None:
     writer.write()
 
 
-def main(folder: Path) -> None:
+def write(makers: Iterable[tuple[str, str, Maker]], folder: Path, suffix: str) -> None:
     """Makes what can be made here and names what cannot."""
     os.environ.setdefault("MPLCONFIGDIR", str(folder / ".matplotlib"))
-    for producer, variant, maker in MAKERS:
-        path = folder / f"{producer}--{variant.replace('/', '')}.pdf"
+    for producer, variant, maker in makers:
+        path = folder / f"{producer}--{variant.replace('/', '')}{suffix}"
         try:
             maker(path)
         except Exception as error:  # whatever a library raises, the others are to go on
@@ -388,4 +388,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write(MAKERS, Path(sys.argv[1]), ".pdf")

@@ -11,6 +11,13 @@ def text(page: str) -> str:
     return html.read(page.encode()).text
 
 
+def test_a_formula_is_told_once_and_its_fractions_with_a_stroke() -> None:
+    formula = (
+        "<math><semantics><mfrac><mn>2</mn><mn>3</mn></mfrac><annotation>\\frac{2}{3}</annotation></semantics></math>"
+    )
+    assert text(f"Each pays {formula} of it") == "Each pays 2/3 of it"
+
+
 def test_blocks_stand_apart_and_inline_elements_do_not() -> None:
     assert text("<p>One <b>bo</b>ld\n word</p><div>Two</div><div>Three</div>") == "One bold word\n\nTwo\nThree"
 

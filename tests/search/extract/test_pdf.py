@@ -43,6 +43,13 @@ def test_a_word_that_has_a_hyphen_elsewhere_keeps_it_at_the_end_of_a_line() -> N
     assert found.text == "a dual-encoder and its termination\nThe Dual-encoder\n"
 
 
+def test_a_hyphen_that_browsers_write_at_the_end_of_a_line_goes_too() -> None:
+    font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding<</Differences[1/uni2010]>>>>"
+    parted = b"BT /F1 12 Tf 20 100 Td (effi\\001) Tj 0 -16 Td (cient, non\\001) Tj 0 -16 Td (2026) Tj ET"
+    found = pdf.read(paged(parted, page=b"/Resources<</Font<</F1 6 0 R>>>>", more=[font]))
+    assert found.text == "efficient, non\u2010\n2026\n"
+
+
 def test_joined_letters_are_the_letters_that_they_join() -> None:
     font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding<</Differences[1/uniFB03/fl/uniFB00]>>>>"
     joined = paged(b"BT /F1 12 Tf 20 100 Td <010203> Tj ET", page=b"/Resources<</Font<</F1 6 0 R>>>>", more=[font])

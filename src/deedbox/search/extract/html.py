@@ -33,8 +33,10 @@ _FLAT = {
 }  # fmt: skip
 _DROPPED = {
     "script", "style", "template", "nav", "iframe", "noembed", "noframes", "object", "svg", "canvas", "audio", "video",
-    "datalist", "head", "-comment",
+    "datalist", "head", "-comment", "annotation", "annotation-xml",
 }  # fmt: skip
+_OF_FRACTION = {"mn", "mi", "mo", "mtext", "mrow", "msup", "msub", "msqrt", "mfrac", "mstyle"}
+"""What a formula can have above and below the line of a fraction."""
 
 
 def read(data: bytes, *, titled: bool = True) -> Extraction:
@@ -89,6 +91,8 @@ def _walk(body: LexborNode, lines: Lines, *, hiding: bool) -> None:
         if tag == _TEXT:
             lines.say(node.text_content or "")
         elif tag is not None and not _left_out(node, tag, hiding=hiding):
+            if tag in _OF_FRACTION and _is_below(node):
+                lines.say("/")
             lines.begin(tag, node)
             child = node.child
             if child is None:
@@ -101,6 +105,14 @@ def _walk(body: LexborNode, lines: Lines, *, hiding: bool) -> None:
             if node is not None:
                 lines.end(str(node.tag))
         node = node.next if node is not None and depth else None
+
+
+def _is_below(node: LexborNode) -> bool:
+    """Whether this stands below the line of a fraction."""
+    above = node.prev
+    while above is not None and above.tag == _TEXT:
+        above = above.prev
+    return above is not None and node.parent is not None and node.parent.tag == "mfrac"
 
 
 def _left_out(node: LexborNode, tag: str, *, hiding: bool) -> bool:

@@ -12,11 +12,14 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import PDF_PAGES
 from deedbox.search.extract.pdf_headings import Line, by_size, lines_of, outline, plain
 from deedbox.search.extract.pdf_order import in_reading_order, runs_right_to_left
+from deedbox.search.extract.pdf_tables import Tables
 from deedbox.search.extract.text import Draft, clean
 from deedbox.search.upload import Extraction
 
 _HYPHEN = "\x02"
 """What PDFium writes for a hyphen at the end of a line, and no line end after it."""
+_OTHER_HYPHEN = re.compile("\u2010\r?\n(?=[^\\W\\d_])")
+"""What browsers write at the end of a line in its stead."""
 _SMALL = re.compile(r"[^\W\d_A-Z]")
 _LONGEST_PART = 60
 _LAST, _FIRST = re.compile(r"\w*\Z"), re.compile(rf"\w{{0,{_LONGEST_PART}}}")
@@ -55,7 +58,8 @@ def _read_pages(document: pdfium.PdfDocument) -> Extraction:
     draft, starts = Draft(), list[int]()
     document.init_forms()  # before the first page is loaded, or the values of forms have no appearance
     titles, sized = outline(document), list[list[Line]]()
-    texts = [_page_text(document, number, None if titles else sized) for number in range(len(document))]
+    tables = Tables()
+    texts = [_page_text(document, number, tables, None if titles else sized) for number in range(len(document))]
     titles = titles or by_size(sized)
     if all(text is None for text in texts):
         raise BadRequest(DAMAGED)
@@ -67,7 +71,7 @@ def _read_pages(document: pdfium.PdfDocument) -> Extraction:
     return draft.finish(starts)
 
 
-def _page_text(document: pdfium.PdfDocument, number: int, sized: list[list[Line]] | None) -> str | None:
+def _page_text(document: pdfium.PdfDocument, number: int, tables: Tables, sized: list[list[Line]] | None) -> str | None:
     """The text of a page, and its lines with their sizes where they are wanted; None if the page is damaged."""
     try:
         page = document[number]
@@ -82,11 +86,14 @@ def _page_text(document: pdfium.PdfDocument, number: int, sized: list[list[Line]
         return None
     if sized is not None:
         sized.append(lines_of(shown))
-    text = shown.get_text_bounded()
-    if runs_right_to_left(text):
-        text = in_reading_order(shown.raw)
+    text = tables.text(page, shown)
+    if text is None:
+        text = shown.get_text_bounded()
+        if runs_right_to_left(text):
+            text = in_reading_order(shown.raw)
     shown.close()
     page.close()
+    text = _OTHER_HYPHEN.sub(_HYPHEN, text)
     parts = [_JOINED_LETTERS.sub(_apart, clean(part)) for part in text.split(_HYPHEN)]
     return "\n".join(line.rstrip() for line in _HYPHEN.join(parts).split("\n")).strip("\n")
 

@@ -4,7 +4,7 @@ joined lam and alef always the wrong way round; where each letter stands on the 
 import ctypes
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,14 +45,16 @@ def runs_right_to_left(text: str) -> bool:
     return _SOME.search(text) is not None
 
 
-def in_reading_order(page: raw.FPDF_TEXTPAGE) -> str:
-    """The text of a page, line by line in the order in which it was written."""
-    return "\n".join(_read(line) for line in _lines(page))
+def in_reading_order(page: raw.FPDF_TEXTPAGE, places: Iterable[int] | None = None) -> str:
+    """The text of a page, or of some places in it, line by line in the order in which it was written."""
+    return "\n".join(
+        _read(line) for line in _lines(page, range(raw.FPDFText_CountChars(page)) if places is None else places)
+    )
 
 
-def _lines(page: raw.FPDF_TEXTPAGE) -> Iterator[list[_Letter]]:
+def _lines(page: raw.FPDF_TEXTPAGE, places: Iterable[int]) -> Iterator[list[_Letter]]:
     line: list[_Letter] = []
-    for at in range(raw.FPDFText_CountChars(page)):
+    for at in places:
         letter = _letter(page, at)
         if letter is None or (letter.made_up and letter.text != " "):
             continue

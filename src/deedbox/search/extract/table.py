@@ -14,7 +14,7 @@ def write(draft: Draft, rows: Iterable[list[str]]) -> None:
     first = list(islice(full, 2))
     names = column_names(first)
     for number, row in enumerate(chain(first, full)):
-        draft.add(_line(row, names if number else []) + "\n")
+        draft.add(line(row, names if number else []) + "\n")
 
 
 def column_names(first_rows: list[list[str]]) -> list[str]:
@@ -22,7 +22,7 @@ def column_names(first_rows: list[list[str]]) -> list[str]:
     names = [" ".join(name.split()) for name in first_rows[0]] if len(first_rows) == 2 else []
     if len(names) < 2 or len(set(names)) < len(names):
         return []
-    return names if all(name and len(name) <= _NAME_CHARS and not _is_number(name) for name in names) else []
+    return names if all(name and len(name) <= _NAME_CHARS and not is_number(name) for name in names) else []
 
 
 def named(names: Iterable[str], values: Iterable[str]) -> str:
@@ -30,11 +30,12 @@ def named(names: Iterable[str], values: Iterable[str]) -> str:
     return " | ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False) if value)
 
 
-def _is_number(value: str) -> bool:
+def is_number(value: str) -> bool:
     return any(letter.isdigit() for letter in value) and not any(letter.isalpha() for letter in value)
 
 
-def _line(row: list[str], names: list[str]) -> str:
+def line(row: list[str], names: list[str]) -> str:
+    """The row on one line, each value with the name of its column where there are names."""
     values = [" ".join(value.split()) for value in row]
     if not names:
         return " | ".join(values)

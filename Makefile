@@ -43,8 +43,8 @@ rigs: ## the fault and attack rigs; RIGS=small takes minutes, in full they take 
 ifeq ($(RIGS),small)
 	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist worksteal tests/rigs $(ARGS)
 else
-	@scripts/setup producers
 	@scripts/rig-deps
+	@scripts/setup producers
 	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/signing/test_machine.py tests/signing/bulk/test_machine.py $(ARGS)
 endif
 

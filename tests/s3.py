@@ -136,6 +136,8 @@ class Proxy:
         self.seen: list[str] = []
         self.away = False
         """While it is, every connection is cut."""
+        self.closes = False
+        """Whether each connection serves one request only."""
         self.lock = threading.Lock()
 
     def spoil(self, fault: Fault, times: int = 1, *, method: str = "", path: str = "") -> None:
@@ -177,7 +179,8 @@ class _Passing(BaseHTTPRequestHandler):
     def _pass_on(self, body: bytes, fault: Fault | None) -> None:
         where = urlsplit(self.proxy.store.address)
         upstream = http.client.HTTPConnection(str(where.hostname), where.port, timeout=60)
-        upstream.request(self.command, self.path, body, dict(self.headers.items()))
+        # The store takes the first word of another host for a bucket.
+        upstream.request(self.command, self.path, body, {**dict(self.headers.items()), "Host": where.netloc})
         answer = upstream.getresponse()
         data = answer.read()
         upstream.close()
@@ -190,6 +193,8 @@ class _Passing(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         size = answer.getheader("Content-Length") if self.command == "HEAD" else str(len(data))
         self.send_header("Content-Length", size or "0")
+        if self.proxy.closes:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(data[: len(data) // 2] if fault == "cut" else data)
         if fault == "cut":

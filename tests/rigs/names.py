@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 only_as_root = pytest.mark.skipif(os.getuid() != 0, reason="not run: only root can give a process its own name server")
-ADDRESS = "127.77.0.53"
+ADDRESS = f"127.77.{os.getpid() >> 8 & 0xFF}.{os.getpid() & 0xFF}"
+"""Of this process: tests run beside each other."""
 DOMAIN = "rig.test"
 _PORT = 53
 _HEAD = struct.Struct(">HHHHHH")

@@ -1,20 +1,25 @@
-"""The name server is dead under load: webhooks and mail wait, with a reason, and arrive by themselves afterwards."""
+"""The name server is dead under load: webhooks and mail wait, with a reason, and arrive by themselves afterwards. A
+store for files that has a name is away with it: clear answers meanwhile, and nothing is lost."""
 
 import asyncio
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from anyio.from_thread import start_blocking_portal
 
+from tests import s3
 from tests.mail.mailserver import Mailroom, mailroom
 from tests.rigs import FULL
 from tests.rigs import installation as installations
 from tests.rigs.installation import Installation
-from tests.rigs.names import DOMAIN, NameServer, naming, only_as_root, under
+from tests.rigs.names import DOMAIN, naming, only_as_root, under
 from tests.rigs.outage import Rig, load
+from tests.s3 import Store
 from tests.webhooks.sink import Reply, Sink, listening
 
 pytestmark = only_as_root
 BEGUN = 3
+REFUSALS = 20
 AWAY_SECONDS = 60 if FULL else 0
 """For how long it is away at least; the small size waits for what fails only."""
 EVENTS = ["document.sent", "document.signed", "document.completed"]
@@ -86,3 +91,26 @@ def _arrived(rig: Rig) -> bool:
 def _is_clear(error: str) -> bool:
     """Whether it says which host could not be found."""
     return DOMAIN in error and ("has no address" in error or "could not be looked up" in error)
+
+
+def test_the_store_for_files_has_no_address_under_load(tmp_path: Path, s3_store: Store) -> None:
+    async def away(rig: Rig) -> None:
+        asked = names.asked
+        await rig.until(lambda: names.asked > asked, "the store's name was looked up")
+        names.away = True
+        await asyncio.sleep(AWAY_SECONDS)
+        await rig.refused(REFUSALS)
+        assert (await rig.listed()).status_code == 200
+        assert "storage_unavailable" in (await rig.ready()).text
+        names.away = False
+
+    installation = Installation(tmp_path / "data")
+    with naming() as names, s3.spoiling(s3_store) as (proxy, address):
+        proxy.closes = True  # a connection that is open needs no name
+        installation.under = under(tmp_path)
+        named = f"http://store.{DOMAIN}:{urlsplit(address).port}"
+        installation.env |= s3_store.settings(s3_store.bucket(), named)
+        report = Rig(installation).run(away)
+    print(f"The store for files without an address under load: {report} ({load()})")
+    assert report.faults == []
+    assert report.figures["answers storage_unavailable"] >= REFUSALS

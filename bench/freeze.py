@@ -83,7 +83,7 @@ def watched(server: Server, work: Callable[[], object]) -> Watched:
 
     wire, task = wait_for(server.port), threading.Thread(target=run)
     task.start()
-    while not ended.is_set():
+    while not ended.is_set() or not found.times:
         begun = stopwatch()
         wire.request("GET", "/livez")
         wire.getresponse().read()

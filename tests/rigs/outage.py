@@ -25,6 +25,11 @@ BEFORE = 30
 """Requests that are done before anything goes wrong."""
 AFTER = 60
 """Requests that must be done once all is well again."""
+WORK = (
+    "select count(*) from jobs where kind in ('finalize', 'certify_packet', 'bulk_send', 'index') and state = 'ready'"
+)
+CROWD, CROWD_SECONDS = 50, 0.5
+"""So much work may wait at half load, and how often it is looked at."""
 SECONDS = 90
 """For each wait: whatever takes longer will not come."""
 WAITING = (
@@ -78,13 +83,20 @@ class Rig:
         enough = asyncio.Event()
         clients = []
         for _ in range(CLIENTS):
-            client = PatientClient(doors, self.ledger, self._chance, enough, half_load=self.half_load)
+            rest = self._rest if self.half_load else None
+            client = PatientClient(doors, self.ledger, self._chance, enough, rest=rest)
             clients.append(asyncio.create_task(client.run()))
         try:
             yield
         finally:
             enough.set()
             await asyncio.gather(*clients)
+
+    async def _rest(self, took: float) -> None:
+        """For as long as the last step took, and until the server is abreast of its work: half load."""
+        await asyncio.sleep(took)
+        while self.installation.rows(WORK)[0][0] > CROWD:
+            await asyncio.sleep(CROWD_SECONDS)
 
     async def _recover(self) -> None:
         """Waits until as much is done again as should be, and notes how long the first took."""

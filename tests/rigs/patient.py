@@ -4,7 +4,8 @@ import asyncio
 import random
 import time
 from collections import Counter
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 import httpx
 
@@ -23,6 +24,10 @@ EXPECTED = frozenset(
     {Code.DATABASE_UNAVAILABLE, Code.STORAGE_UNAVAILABLE, Code.STORAGE_FULL, Code.OUTCOME_UNKNOWN, Code.BUSY}
 )
 HEADERS = ("x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after")
+
+
+Rest: TypeAlias = Callable[[float], Awaitable[None]]
+"""Called after a step with the seconds that it took."""
 
 
 class SentAway(Exception):
@@ -97,18 +102,18 @@ class PatientClient(Client):
         chance: random.Random,
         enough: asyncio.Event,
         *,
-        half_load: bool = False,
+        rest: Rest | None = None,
     ) -> None:
         super().__init__(doors, ledger, chance)
-        self._enough, self._half_load = enough, half_load
+        self._enough, self._rest = enough, rest
 
     async def run(self) -> None:
         while not self._enough.is_set():
             began = time.monotonic()
             try:
                 await self._step()
-                if self._half_load:  # it rests for as long as the step took
-                    await asyncio.sleep(time.monotonic() - began)
+                if self._rest is not None:
+                    await self._rest(time.monotonic() - began)
             except SentAway:
                 await asyncio.sleep(self._chance.uniform(*AGAIN_BETWEEN))
             except BREAKS as error:

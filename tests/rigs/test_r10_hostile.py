@@ -29,6 +29,8 @@ ROOT = Path(__file__).parents[2]
 ANSWER_SECONDS = 10
 PATIENCE_SECONDS = 60
 """After this a request counts as never answered. The promise is ANSWER_SECONDS; a busy machine is no broken promise."""
+BUSY_SECONDS = 240
+"""For so long a file is sent again that the machine was too busy to read."""
 SENDERS = 2
 """As many as the server has sandboxes, so that no file waits for another."""
 QUIET_SECONDS = 15 if FULL else 2
@@ -81,7 +83,7 @@ async def upload(http: httpx.AsyncClient, file: Hostile, score: Score) -> None:
     begun = stopwatch()
     try:
         answer = await http.post("/documents/upload", files={"file": (file.filename, file.data)})
-        while answer.status_code == 503 and stopwatch() - begun < PATIENCE_SECONDS:
+        while answer.status_code == 503 and stopwatch() - begun < BUSY_SECONDS:
             score.busy += 1
             answer = await http.post("/documents/upload", files={"file": (file.filename, file.data)})
     except httpx.HTTPError as error:

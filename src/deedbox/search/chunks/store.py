@@ -127,7 +127,6 @@ def drop_unused_set(tx: Tx, set_id: str) -> None:
     """Removes a chunk set that stands for no upload any more."""
     if tx.one("select 1 from index_log where chunk_set_id = :id limit 1", id=set_id) is None:
         tx.run("delete from chunks where chunk_set_id = :id", id=set_id)
-        tx.run("delete from section_titles where chunk_set_id = :id", id=set_id)
         tx.run("delete from chunk_sets where id = :id", id=set_id)
 
 

@@ -751,7 +751,7 @@ create table scanned_pages (
     primary key (workspace_id, sha256, media_type, page)
 );
 create table section_titles (
-    chunk_set_id TEXT not null references chunk_sets (id),
+    chunk_set_id TEXT not null references chunk_sets (id) on delete cascade,
     number INT not null,
     folded TEXT not null,
     primary key (chunk_set_id, number)

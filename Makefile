@@ -20,7 +20,7 @@ demo: ## set up, install the embedding model, show a server with samples; nothin
 MEMORY := $(shell [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 {print $$4}')" -gt 4000000 ] 2>/dev/null && echo /dev/shm)
 
 # Bytecode is written whatever the environment says: the plugins' and the tests' own is made anew by each process else.
-test: ## set up and run the suite; DATABASE=postgres tries on PostgreSQL what else only SQLite is, DATABASE=postgres BLOBS=s3 everything on both
+test: ## set up and run the suite; on SQLite; DATABASE=postgres tries on PostgreSQL what stands on the database, DATABASE=postgres BLOBS=s3 everything on both
 	@scripts/setup test
 	@scripts/test-deps
 	@PYTEST_DEBUG_TEMPROOT=$(MEMORY) PYTHONDONTWRITEBYTECODE= DATABASE=$(DATABASE) BLOBS=$(BLOBS) $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/rigs $(ARGS)

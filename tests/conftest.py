@@ -41,8 +41,6 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
-ABOVE = ("api", "archive", "browser")
-"""What reaches a database only through what has tests of its own."""
 
 __all__ = ["models_dir", "ocr_dir", "pytest_runtest_protocol", "s3_store"]
 
@@ -165,14 +163,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _databases(test: pytest.Item) -> list[str]:
-    """What stands on the database itself is tried on both kinds; what stands on that, on the kind of this run."""
+    """The kind of this run; a rig tries both, and so does a test that says so."""
     if test.get_closest_marker("all_in_folder"):
         return ["sqlite"]
     if WHOLE:
         return [DATABASE]
     if test.get_closest_marker("one_database"):
         return ["sqlite"]
-    if test.get_closest_marker("both_databases") or test.path.relative_to(TESTS).parts[0] not in ABOVE:
+    if test.get_closest_marker("both_databases") or test.path.is_relative_to(TESTS / "rigs"):
         return ["sqlite", "postgres"]
     return [DATABASE]
 

@@ -1,4 +1,4 @@
-"""R1, R5, R6 and R9 over four servers and two workers on one PostgreSQL and one bucket: nothing lost, nothing twice.
+"""R1, R3, R5, R6 and R9 over four servers and two workers on one PostgreSQL and one bucket: nothing lost or twice.
 
 And how soon a change that one of them has made is seen by another: told, never asserted."""
 
@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from tests.rigs import FULL, heard, installation, lifecycle, only_in_full, races, replay
+from tests.rigs import FULL, fleet_webhooks, heard, installation, lifecycle, only_in_full, races, replay
 from tests.rigs.fleet import Fleet
 from tests.rigs.outage import load
+from tests.rigs.webhook_process import LEASED_FOR_EVER, NO_BUG
 from tests.s3 import Store
 
 KILLS = 30 if FULL else 1
@@ -27,6 +28,25 @@ def test_documents_survive_every_kill_of_a_fleet_whole(tmp_path: Path, postgres_
     print(f"R1 over four servers and two workers: {report} ({load()})")
     assert report.faults == []
     assert min(report.figures[name] for name in ("done", "documents", "signatures")) > 0
+
+
+def test_every_event_of_a_fleet_reaches_every_live_subscriber(
+    tmp_path: Path, postgres_url: str, s3_store: Store
+) -> None:
+    fleet = Fleet(tmp_path / "fleet", database_url=postgres_url, store=s3_store)
+    score = asyncio.run(fleet_webhooks.Rig(fleet).run(KILLS))
+    print(f"{score.line('over four servers and two workers', NO_BUG)} ({load()})")
+    assert (score.lost, score.altered, score.trapped) == (0, 0, 0)
+    assert score.disabled
+    assert score.attempts > score.deliveries > 0
+
+
+def test_the_rig_catches_deliveries_that_stay_with_a_dead_worker(
+    tmp_path: Path, postgres_url: str, s3_store: Store
+) -> None:
+    fleet = Fleet(tmp_path / "fleet", database_url=postgres_url, store=s3_store)
+    score = asyncio.run(fleet_webhooks.Rig(fleet, bug=LEASED_FOR_EVER, patience=8).run(1))
+    assert score.lost > 0
 
 
 def test_one_wins_each_race_over_a_fleet(tmp_path: Path, postgres_url: str, s3_store: Store) -> None:

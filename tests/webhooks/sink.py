@@ -45,6 +45,8 @@ class Sink:
         self.received: list[Received] = []
         self.connections = 0
         self.most_at_a_time = 0
+        self.stalled = 0
+        """Senders that wait in vain just now."""
         self.rule: Rule = lambda _: Reply()
         self.gate = asyncio.Event()
         """Whoever was stalled goes on when it is set."""
@@ -86,7 +88,9 @@ class Sink:
                 writer.transport.abort()
                 return False
             if reply.instead == STALL:
+                self.stalled += 1
                 await reader.read()  # until the sender hangs up
+                self.stalled -= 1
                 return False
             await self.gate.wait()
         finally:

@@ -45,7 +45,7 @@ async def test_livez_and_readyz_answer_in_plain_text(api: Api) -> None:
     assert alive.headers["content-type"].startswith("text/plain")
 
 
-@pytest.mark.one_database
+@pytest.mark.all_in_folder("the disk that is full is the one that the server writes to itself")
 async def test_readyz_tells_for_a_while_that_the_disk_was_full(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, most[1]))  # as a full disk: no file takes another byte

@@ -80,7 +80,7 @@ def test_tools_for_an_assistant_on_the_data_folder_have_a_key_that_cannot_send_a
     running: server.Server, data: Path
 ) -> None:
     words = ["-m", "deedbox", "mcp", "--data", str(data)]
-    command = StdioServerParameters(command=sys.executable, args=words, env=server.environment())
+    command = StdioServerParameters(command=sys.executable, args=words, env=server.environment(data))
 
     async def offered() -> set[str]:
         async with Client(command) as assistant:
@@ -103,7 +103,7 @@ def test_the_key_of_tools_for_an_assistant_ends_with_them_also_when_they_are_tol
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": began}
     command, pipe = [sys.executable, "-m", "deedbox", "mcp", "--data", str(data)], subprocess.PIPE
     before = signal.signal(number, signal.SIG_DFL)  # under nohup, SIGHUP is ignored by the children too
-    tools = subprocess.Popen(command, env=server.environment(), stdin=pipe, stdout=pipe, text=True)
+    tools = subprocess.Popen(command, env=server.environment(data), stdin=pipe, stdout=pipe, text=True)
     signal.signal(number, before)
     with tools:
         assert tools.stdin is not None

@@ -21,6 +21,12 @@ from tests.server import environment
 # They run these tests or would run for minutes; that CI runs them is asserted instead.
 NOT_RUN_HERE = {"make check", "make test", "make test DATABASE=postgres", "make rigs RIGS=small"}
 
+IN_FOLDER = {
+    "move.md": pytest.mark.all_in_folder("it says how to move away from a folder"),
+    "run.md": pytest.mark.all_in_folder(
+        "doctor objects to PostgreSQL as tests have it, which does not wait for the disk"
+    ),
+}
 DATABASE = "postgresql://deedbox:password@db.example.com/deedbox"
 
 
@@ -125,7 +131,9 @@ def elsewhere(reader: Reader, postgres_url: str, s3_store: Store) -> None:
     }
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.name, marks=IN_FOLDER.get(page.name, ())) for page in PAGES if commands(page)]
+)
 def test_every_command_of_a_page_works(
     page: Path, reader: Reader, loaded: Path, request: pytest.FixtureRequest
 ) -> None:

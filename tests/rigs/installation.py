@@ -59,7 +59,7 @@ class Installation:
     def kill_while_starting(self, chance: random.Random) -> None:
         command = [sys.executable, "-m", self.module, "serve", "--data", str(self.data), "--port", "0"]
         process = subprocess.Popen(
-            command, env=server.environment(**self.env), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command, env=server.environment(self.data, **self.env), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
             process.wait(chance.uniform(*DIES_BETWEEN))
@@ -69,7 +69,7 @@ class Installation:
 
     def command(self, *words: str) -> str:
         """What one command of the program says; it must succeed."""
-        done = nursery.run(self.module, *words, "--data", str(self.data), env=server.environment(**self.env))
+        done = nursery.run(self.module, *words, "--data", str(self.data), env=server.environment(self.data, **self.env))
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -90,6 +90,7 @@ async def test_they_are_forgotten_with_the_document(office: Office) -> None:
     assert kept(office) == []
 
 
+@pytest.mark.files_in_folder("it is the folder that is backed up")
 async def test_no_backup_has_them(office: Office, tmp_path: Path) -> None:
     await drawn(office)
     settings, target = office.api.deedbox.settings, tmp_path / "backup.tar"

@@ -75,6 +75,7 @@ async def test_what_others_and_the_sender_have_filled_in_is_part_of_the_text_and
     assert re.findall(r'class="to-fill" href="/sign/[^#]+#([^"]+)"', text) == ids[4:]
 
 
+@pytest.mark.files_in_folder("a file is removed from it")
 async def test_the_trail_says_nothing_of_a_text_that_could_not_be_shown(office: Office, tmp_path: Path) -> None:
     documents = [
         {"title": "Lease", "file": file(), "fields": [a_field("signature", 0.8, "ann")]},

@@ -23,9 +23,7 @@ NOT_RUN_HERE = {"make check", "make test", "make test DATABASE=postgres", "make 
 
 IN_FOLDER = {
     "move.md": pytest.mark.all_in_folder("it says how to move away from a folder"),
-    "run.md": pytest.mark.all_in_folder(
-        "doctor objects to PostgreSQL as tests have it, which does not wait for the disk"
-    ),
+    "run.md": pytest.mark.all_in_folder("doctor objects to a PostgreSQL like that of the tests"),
 }
 DATABASE = "postgresql://deedbox:password@db.example.com/deedbox"
 

@@ -13,7 +13,7 @@ from deedbox.search import library, query, store
 from deedbox.search.filing import FilingChange
 from deedbox.search.query import Mode, Question
 from deedbox.search.reader import Reader
-from deedbox.search.wording import Wording, read
+from deedbox.search.wording import Wording, mended, read
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 
@@ -146,6 +146,30 @@ async def test_a_phrase_is_found_behind_many_chunks_that_are_better_by_single_wo
         question = Question('"late rent" roof', top_k=5, mode=mode)
         [passage] = await query.answer(corpus.engine, corpus.reader(), question)
         assert passage.chunk.text.startswith("late rent")
+
+
+async def test_a_phrase_that_no_passage_has_is_asked_as_its_words_unless_nothing_else_is_asked(
+    corpus: Corpus,
+) -> None:
+    uploads = [await corpus.indexed(text) for text in TEXTS]
+
+    async def ids(question: str, **more: int) -> tuple[set[int], dict[str, str]]:
+        asked = Question(question, top_k=50, mode="keyword", **more)  # type: ignore[arg-type]
+        answer = await query.answered(corpus.engine, corpus.reader(), asked)
+        return {uploads.index(one.upload.id) for one in answer.passages}, answer.corrected
+
+    said = {'"car of the garden"': "car of the garden"}
+    assert await ids('the "car of the garden" deposit') == ({0, 1, 2, 3}, said)
+    assert await ids('the "car of the garden" deposit -flat', offset=3) == (set(), said)
+    assert await ids('a "security deposit" of the moon') == ({0}, {})
+    assert await ids('"car of the garden"') == await ids('"car of the garden" filename:x') == (set(), {})
+    assert await ids('"moon" 77777') == (set(), {})
+    assert (await ids('"the gardn" deposit'))[1] == {"gardn": "garden", '"the gardn"': "the gardn"}
+
+
+def test_what_was_meant_stands_in_the_place_of_words_and_phrases() -> None:
+    meant = {"gardn": "garden", '"the gardn"': "the gardn"}
+    assert mended('Is "the gardn" rented?', meant) == "Is the garden rented?"
 
 
 async def answer_by_words(corpus: Corpus) -> None:

@@ -82,7 +82,8 @@ class Answered(msgspec.Struct, frozen=True):
     reranked: bool | None
     """Whether a reranker gave them their order; None where none was to."""
     corrected: dict[str, str] = {}
-    """Words of the question that occur nowhere, and those that were searched for instead."""
+    """Words of the question that occur nowhere, and those that were searched for instead; and so with phrases, in their
+    quotes, that no passage has."""
 
 
 _Row: TypeAlias = tuple[Hit, Upload, Chunk]
@@ -176,15 +177,24 @@ class _Search:
         self._first = serving, index
 
     async def best(self) -> Answered:
+        found = await self._found()
+        if not found.rows and (loosened := self._wording.loosened):
+            meant = {f'"{phrase}"': phrase for phrase in self._wording.phrases}
+            self._wording = loosened
+            found = await self._found()
+            found = msgspec.structs.replace(found, corrected=found.corrected | meant if found.rows else {})
+        found = await self._reranked(found)
+        with span("highlights"):
+            passages = await self._with_boxes(await asyncio.to_thread(self._passages, found))
+            return Answered(passages, found.recipe, found.watermark, found.reranked, found.corrected)
+
+    async def _found(self) -> _Verified:
         for attempt in range(limits.QUERY_TRIES):
             current, self._first = self._first or await self._current(), None
             begun = await self._begun(*current)
             found = await self._look_up(begun) if begun else None
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
-                found = await self._reranked(found)
-                with span("highlights"):
-                    passages = await self._with_boxes(await asyncio.to_thread(self._passages, found))
-                    return Answered(passages, found.recipe, found.watermark, found.reranked, found.corrected)
+                return found
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _current(self) -> tuple[Serving, Index]:

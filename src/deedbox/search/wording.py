@@ -29,7 +29,9 @@ def folded(text: str) -> str:
 
 
 def mended(text: str, meant: Mapping[str, str]) -> str:
-    """The text with words that were meant in the place of others."""
+    """The text with what was meant in the place of words and quoted phrases."""
+    for phrase in (written for written in meant if written.startswith('"')):
+        text = text.replace(phrase, meant[phrase])
     return _LETTERS.sub(lambda found: meant.get(found.group(), found.group()), text)
 
 
@@ -64,6 +66,13 @@ class Wording(msgspec.Struct, frozen=True):
     def corrected(self, meant: Mapping[str, str]) -> "Wording":
         """The same with the words that were meant."""
         return msgspec.structs.replace(self, text=mended(self.text, meant))
+
+    @property
+    def loosened(self) -> "Wording | None":
+        """The same with phrases that are nothing but their words; None where there are none, or nothing else is asked
+        for: whoever asks for a phrase alone means it."""
+        plain = " ".join(phrase.replace("*", " ") for phrase in self.phrases)
+        return msgspec.structs.replace(self, phrases=()) if self.phrases and plain != self.text else None
 
     @property
     def sieve(self) -> Sieve:

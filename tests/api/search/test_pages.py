@@ -110,6 +110,17 @@ async def test_nothing_found_suggests_what_to_try(search: Search) -> None:
         assert 'href="/app/library"' in page
 
 
+async def test_a_phrase_that_no_passage_has_is_searched_for_as_its_words_and_both_say_so(search: Search) -> None:
+    await search.indexed(LEASE, "lease.txt")
+    asked = 'is the "deposit of rent" three months'
+    async with owner(search.api) as client:
+        answered = await shown(client, "/app/search", q=asked)
+        assert "No passage has “deposit of rent” word for word: searched for its words." in answered
+        assert "<mark>deposit</mark>" in answered
+    told = (await search.api.post("/query", {"query": asked})).json()
+    assert told["corrected"] == "is the deposit of rent three months"
+
+
 async def test_nothing_indexed_leads_to_the_library(search: Search) -> None:
     async with owner(search.api) as client:
         assert "Nothing is searchable yet" in await shown(client, "/app/search", q="rent")

@@ -322,7 +322,7 @@ class QueryAnswer(Struct, frozen=True, kw_only=True):
     which there are, and they stand as without it. Left out where there is none, or `mode` decides."""
     corrected: str | None = None
     """The query as it was understood, where words of it are in no document: with the words that are most like
-    these. Left out where nothing was mended."""
+    these; and where no passage has its phrases: without their quotes. Left out where nothing was mended."""
     facets: dict[str, list[Count]] | None = None
     """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | None = None

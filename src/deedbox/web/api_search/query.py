@@ -140,8 +140,8 @@ class QueryAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the server's reranker ordered them. False: it failed, there are more than {RERANK_PASSAGES}, or their
     texts decide which there are, and they stand as without it. Left out where there is none, or `mode` decides."""
     corrected: str | UnsetType = UNSET
-    """The query as it was understood, where words of it are in no document: with the words that are most like these.
-    Left out where nothing was mended."""
+    """The query as it was understood, where words of it are in no document: with the words that are most like these;
+    and where no passage has its phrases: without their quotes. Left out where nothing was mended."""
     facets: dict[str, list[Count]] | UnsetType = UNSET
     """For each field that was asked for, its most frequent values; left out if none was."""
     receipt: str | UnsetType = UNSET

@@ -26,6 +26,7 @@ WORDS = {
     "search_mode_keyword": "Only the words themselves",
     "search_passages": "Passages",
     "search_corrected": "“{written}” is in no document: searched for “{meant}”.",
+    "search_loosened": "No passage has “{meant}” word for word: searched for its words.",
     "search_count_one": "1 passage",
     "search_count": "{count} passages",
     "search_page": "page {page}",

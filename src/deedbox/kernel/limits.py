@@ -496,6 +496,8 @@ HTML_TAG_ATTRIBUTES = 1000
 HTML_CHARSET_BYTES = 2048
 HTML_COLSPAN = 1000
 """Columns of one cell."""
+HTML_NUMBER_DIGITS = 5
+"""Of a width or an item's number; what has more is not heeded."""
 HTML_COLUMNS = 1000
 """Of a table whose empty cells are kept."""
 CSV_FIELD_CHARS = 1 * MB

@@ -85,7 +85,16 @@ def test_a_table_that_arranges_the_page_is_read_as_blocks() -> None:
 
 def test_items_of_a_list_are_marked_and_follow_each_other() -> None:
     assert text("Parties:<ul><li><p>lessor</p><li>lessee<ol><li>spouse</ol></ul>End") == (
-        "Parties:\n\n- lessor\n- lessee\n- spouse\n\nEnd"
+        "Parties:\n\n- lessor\n- lessee\n1. spouse\n\nEnd"
+    )
+
+
+def test_items_that_a_browser_numbers_have_their_numbers() -> None:
+    assert text("<ol start=7><li>Rent<ol type=a><li>Due<li>Late</ol><li value=12>Notice<li>End</ol>") == (
+        "7. Rent\na. Due\nb. Late\n12. Notice\n13. End"
+    )
+    assert text("<ol type=I><li value=4>Four</ol><ol start=x><li value=-1>One</ol><li>None") == (
+        "IV. Four\n\n1. One\n\n- None"
     )
 
 

@@ -1,9 +1,11 @@
 """Lines of text from the elements of a page, as they begin and end."""
 
+import msgspec
 from selectolax.lexbor import LexborNode
 
-from deedbox.kernel.limits import HTML_COLSPAN
+from deedbox.kernel.limits import HTML_COLSPAN, HTML_NUMBER_DIGITS
 from deedbox.search.extract.html_rows import Cell, Row, lines_of
+from deedbox.search.extract.numerals import numeral
 from deedbox.search.extract.text import Draft
 from deedbox.search.upload import Extraction
 
@@ -25,6 +27,17 @@ _LAYOUT = "table, h1, h2, h3, h4, h5, h6, ul, ol, form, article, section"
 """Elements in a table that arranges a page rather than data."""
 
 
+_FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+"""How lists that say so write their numbers; all others write them in figures."""
+
+
+class _Numbers(msgspec.Struct):
+    """Those of a list: the next one, and how it is written."""
+
+    following: int
+    form: str
+
+
 class Lines:
     """Collects the text between the blocks; `finish` gives it with its headings."""
 
@@ -35,7 +48,8 @@ class Lines:
         self._gap = ""
         self._heading: str | None = None
         self._preformatted = 0
-        self._lists = 0
+        self._lists: list[_Numbers | None] = []
+        """For each list that is open: its numbers, if it has any."""
         self._tables: list[bool] = []
         """For each table that is open: whether it holds data, so that a row is one line."""
         self._rows: list[Row] = []
@@ -53,9 +67,9 @@ class Lines:
         if tag in _HEADINGS:
             self._heading = None if self._in_row else tag
         elif tag in _LISTS:
-            self._lists += 1
+            self._lists.append(_numbers(node) if tag == "ol" else None)
         elif tag == "li":
-            self._prefix = "- "
+            self._prefix = self._mark(node)
         elif tag == "pre":
             self._preformatted += 1
         elif tag == "table":
@@ -72,7 +86,7 @@ class Lines:
             return
         self._break(tag)
         if tag in _LISTS:
-            self._lists -= 1
+            self._lists.pop()
             self._break(tag)
         elif tag == "li":
             self._prefix = ""
@@ -120,6 +134,15 @@ class Lines:
         self._draft.add(line)
         self._gap = "\n"
 
+    def _mark(self, item: LexborNode) -> str:
+        """What stands before an item of a list: its number, or a dash."""
+        numbers = self._lists[-1] if self._lists else None
+        if numbers is None:
+            return "- "
+        number = _whole(item, "value", numbers.following)
+        numbers.following = number + 1
+        return f"{numeral(number, numbers.form)}. "
+
     @property
     def _in_row(self) -> bool:
         return bool(self._tables) and self._tables[-1]
@@ -159,10 +182,19 @@ class Lines:
         self._rows = []
 
 
+def _numbers(node: LexborNode) -> _Numbers:
+    return _Numbers(_whole(node, "start", 1), _FORMS.get(node.attributes.get("type") or "", "decimal"))
+
+
+def _whole(node: LexborNode, name: str, otherwise: int) -> int:
+    """The number that an attribute says, if it is one that a page may have."""
+    said = node.attributes.get(name) or ""
+    return int(said) if said.isascii() and said.isdigit() and len(said) <= HTML_NUMBER_DIGITS else otherwise
+
+
 def _columns(cell: LexborNode) -> int:
     """How many columns the cell is wide."""
-    said = cell.attributes.get("colspan") or ""
-    return min(int(said), HTML_COLSPAN) if said.isascii() and said.isdigit() and len(said) < 6 and int(said) else 1
+    return min(_whole(cell, "colspan", 1), HTML_COLSPAN) or 1
 
 
 def _arranges(table: LexborNode) -> bool:

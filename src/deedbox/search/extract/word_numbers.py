@@ -6,18 +6,13 @@ from collections.abc import Iterator
 import msgspec
 from lxml import etree
 
+from deedbox.search.extract.numerals import numeral
 from deedbox.search.extract.word_xml import local, value
 
 _LEVELS = 9
 _PLACE = re.compile("%([1-9])")
 _LONGEST = 60
 """Characters of a number: what is longer is no number."""
-_MOST_LETTERS = 26 * 4
-_MOST_ROMAN = 3999
-_ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
 _CHAIN = 20
 
 
@@ -99,7 +94,7 @@ class Numbers:
         def written(found: re.Match[str]) -> str:
             number = int(found[1]) - 1
             its = one.levels.get(number, _Level())
-            return _number(counts.setdefault(number, its.start), "decimal" if form.legal else its.form)
+            return numeral(counts.setdefault(number, its.start), "decimal" if form.legal else its.form)
 
         text = " ".join(_PLACE.sub(written, form.text).split())
         return text if len(text) <= _LONGEST else ""
@@ -192,23 +187,3 @@ def _named(element: etree._Element, name: str) -> Iterator[etree._Element]:
 
 def _whole(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 6 else None
-
-
-def _number(count: int, form: str) -> str:
-    """The count as the form writes it; what few documents have is written as a plain number."""
-    if form in ("lowerLetter", "upperLetter") and 0 < count <= _MOST_LETTERS:
-        letters = "abcdefghijklmnopqrstuvwxyz"[(count - 1) % 26] * ((count - 1) // 26 + 1)
-        return letters.upper() if form == "upperLetter" else letters
-    if form in ("lowerRoman", "upperRoman") and 0 < count <= _MOST_ROMAN:
-        return _roman(count).upper() if form == "upperRoman" else _roman(count)
-    if form == "decimalZero":
-        return f"{count:02}"
-    return "" if form in ("none", "bullet") else str(count)
-
-
-def _roman(count: int) -> str:
-    written = ""
-    for worth, letters in _ROMAN:
-        written += letters * (count // worth)
-        count %= worth
-    return written

@@ -39,13 +39,15 @@ class Sample(msgspec.Struct):
     threads: int
     database: float
     """Megabytes of the database and its log."""
+    passages: int
+    """In the library: the index keeps something of each in memory."""
     requests: int
 
 
 class Soak:
     """The side of the load that the documents' own clients do not make, and the samples."""
 
-    def __init__(self, seconds: float, database: Callable[[], float]) -> None:
+    def __init__(self, seconds: float, database: Callable[[], tuple[float, int]]) -> None:
         self.samples: list[Sample] = []
         self.count: Counter[str] = Counter()
         self.faults: list[str] = []
@@ -66,7 +68,7 @@ class Soak:
     async def _watch(self, rig: Rig, sink: Sink) -> None:
         began = time.monotonic()
         while (now := time.monotonic() - began) < self._seconds:
-            self.samples.append(sample(rig.server.process.pid, now, self._database(), rig.answers.done))
+            self.samples.append(sample(rig.server.process.pid, now, *self._database(), rig.answers.done))
             assert rig.server.process.poll() is None, rig.installation.log()[-3000:]
             await asyncio.sleep(SAMPLE_SECONDS)
         self.count["webhooks"] = len(sink.received)
@@ -125,17 +127,18 @@ async def _going(
         soak.faults += [f"failed: {error!r}" for error in ended if isinstance(error, Exception)]
 
 
-def sample(pid: int, at: float, database: float, requests: int) -> Sample:
+def sample(pid: int, at: float, database: float, passages: int, requests: int) -> Sample:
     status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
     memory, mapped = (int(status[kind].split()[0]) / 1024 for kind in ("RssAnon", "RssFile"))
     descriptors, threads = len(os.listdir(f"/proc/{pid}/fd")), int(status["Threads"])
-    return Sample(at, memory, mapped, descriptors, threads, database, requests)
+    return Sample(at, memory, mapped, descriptors, threads, database, passages, requests)
 
 
 class Slopes(msgspec.Struct):
     """Growth a minute once the server was warm."""
 
     memory: float
+    passages: float
     mapped: float
     descriptors: float
     threads: float
@@ -144,8 +147,8 @@ class Slopes(msgspec.Struct):
 
     def __str__(self) -> str:
         return (
-            f"memory {self.memory:+.2f} MB/min and {self.mapped:+.2f} of files, descriptors"
-            f" {self.descriptors:+.2f}/min, threads {self.threads:+.2f}/min,"
+            f"memory {self.memory:+.2f} MB/min at {self.passages:.0f} passages/min and {self.mapped:+.2f} of files,"
+            f" descriptors {self.descriptors:+.2f}/min, threads {self.threads:+.2f}/min,"
             f" database {self.database_per_thousand:+.2f} MB per 1,000 requests"
         )
 
@@ -159,6 +162,7 @@ def slopes(samples: list[Sample]) -> Slopes:
 
     return Slopes(
         memory=slope([one.memory for one in warm], at),
+        passages=slope([float(one.passages) for one in warm], at),
         mapped=slope([one.mapped for one in warm], at),
         descriptors=slope([float(one.descriptors) for one in warm], at),
         threads=slope([float(one.threads) for one in warm], at),
@@ -169,9 +173,9 @@ def slopes(samples: list[Sample]) -> Slopes:
 def soaked(installation: Installation, seconds: float) -> tuple[Report, Soak]:
     """What is amiss after so many seconds of everything, and what was measured meanwhile."""
 
-    def database() -> float:
+    def database() -> tuple[float, int]:
         files = installation.data.glob("deedbox.sqlite*")
-        return sum(file.stat().st_size for file in files) / 1e6
+        return sum(file.stat().st_size for file in files) / 1e6, installation.rows("select count(*) from chunks")[0][0]
 
     soak = Soak(seconds, database)
     report = Rig(installation, half_load=True).run(soak.run)

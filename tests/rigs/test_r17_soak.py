@@ -11,7 +11,10 @@ SECONDS = 1800 if FULL else 60
 STARTS = 50 if FULL else 5
 LEAK_SECONDS = 20
 MEMORY_MOST = 1.0 if FULL else 60.0
-"""Megabytes a minute. In less than a minute caches and pools are still filling; a leak is seen all the same."""
+"""Megabytes a minute, beside what the index keeps of passages. In less than a minute caches and pools are still
+filling; a leak is seen all the same."""
+PASSAGE_MOST = 4 / 1024
+"""Megabytes that the index keeps of each passage while they come one by one, whatever else is done."""
 FEW_A_MINUTE = 0.5 if FULL else 30.0
 """Descriptors and threads: connections of clients come and go."""
 DATABASE_MOST = 40.0
@@ -25,14 +28,15 @@ def test_everything_at_once_at_half_load_leaves_nothing_behind(tmp_path: Path, m
     print(f"R17 from {first} to {last}; {dict(soak.count)}; {report}")
     assert report.faults == []
     assert min(soak.count[what] for what in ("uploads", "queries", "verifications", "events", "webhooks")) > 0
-    assert found.memory < MEMORY_MOST
+    assert found.memory - PASSAGE_MOST * found.passages < MEMORY_MOST
     assert max(found.descriptors, found.threads) < FEW_A_MINUTE
     assert found.database_per_thousand < DATABASE_MOST
 
 
 def test_the_rig_catches_answers_that_are_never_forgotten(tmp_path: Path, models_dir: Path) -> None:
     _, soak = soaked(_installation(tmp_path, models_dir, bug="answers never forgotten"), LEAK_SECONDS)
-    assert slopes(soak.samples).memory > MEMORY_MOST
+    found = slopes(soak.samples)
+    assert found.memory - PASSAGE_MOST * found.passages > MEMORY_MOST
 
 
 def test_starts_and_stops_leave_nothing_behind(tmp_path: Path) -> None:

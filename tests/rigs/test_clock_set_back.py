@@ -15,8 +15,8 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
-from tests.rigs import only_in_full
 from tests.rigs import installation as installations
+from tests.rigs import only_in_full
 from tests.rigs.aftermath import Report
 from tests.rigs.installation import Installation
 from tests.rigs.ledger import Asked

@@ -179,6 +179,7 @@ class _Search:
     async def best(self) -> Answered:
         found = await self._found()
         if not found.rows and (loosened := self._wording.loosened):
+            # No passage has the phrases: they are asked as the words they are of.
             meant = {f'"{phrase}"': phrase for phrase in self._wording.phrases}
             self._wording = loosened
             found = await self._found()

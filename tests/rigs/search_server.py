@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from deedbox.cli import main
 from deedbox.kernel.clock import stopwatch
@@ -32,16 +32,14 @@ def use_the_tests_model() -> None:
 def vectors_deleted_after_the_record() -> None:
     """The record goes at once, its entries in the index later, and these answer for themselves meanwhile."""
     known: dict[tuple[str, int], tuple[Upload, Chunk]] = {}
-    look, bring_up = chunk_store.unchanged_chunk, WorkspaceIndex.current
+    look, bring_up = chunk_store.unchanged_chunks, WorkspaceIndex.current
     brought: dict[WorkspaceIndex, float] = {}
 
     def unverified(
-        tx: Tx, workspace_id: str, recipe: str, upload_id: str, number: int, mark: int
-    ) -> tuple[Upload, Chunk] | None:
-        found = look(tx, workspace_id, recipe, upload_id, number, mark)
-        if found is not None:
-            known[upload_id, number] = found
-        return known.get((upload_id, number))
+        tx: Tx, workspace_id: str, recipe: str, places: Collection[chunk_store.Place], mark: int
+    ) -> dict[chunk_store.Place, tuple[Upload, Chunk]]:
+        known.update(look(tx, workspace_id, recipe, places, mark))
+        return {place: known[place] for place in places if place in known}
 
     async def late(self: WorkspaceIndex, *, patient: bool) -> Index:
         if self._index is None or self not in brought or stopwatch() - brought[self] > LATE_SECONDS:
@@ -50,7 +48,7 @@ def vectors_deleted_after_the_record() -> None:
             return index
         return self._index
 
-    chunk_store.unchanged_chunk = unverified
+    chunk_store.unchanged_chunks = unverified
     WorkspaceIndex.current = late  # type: ignore[method-assign]
 
 

@@ -2,7 +2,7 @@
 confirms them."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -250,8 +250,8 @@ class _Search:
         # so neither deleted nor replaced text can be answered, and no score belongs to another text.
         rows: list[_Row] = []
         reader, most, complete = self._reader, self._rows_wanted(hits), True
-        for hit in hits:
-            current = chunk_store.unchanged_chunk(tx, reader.workspace_id, recipe, hit.upload_id, hit.number, mark)
+        at_once = max(1, min(most, limits.QUERY_ROWS))
+        for hit, current in _rows_of(tx, reader, recipe, hits, mark, at_once):
             # A document may have come in since it was asked whether there are any.
             if current is None or not reader.sees(current[0]):
                 complete = False
@@ -333,6 +333,17 @@ def _scope(tx: Tx, reader: Reader, question: Question, words: Wording, recipe: s
         if field != "filename":
             only = _within(only, chunk_store.titled(tx, reader.workspace_id, recipe, field, part))
     return _Scope(only, seen)
+
+
+def _rows_of(
+    tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], mark: int, at_once: int
+) -> Iterator[tuple[Hit, tuple[Upload, Chunk] | None]]:
+    """Each hit with its upload and chunk, if they are as the index saw them."""
+    for begin in range(0, len(hits), at_once):
+        some = hits[begin : begin + at_once]
+        places = [(hit.upload_id, hit.number) for hit in some]
+        found = chunk_store.unchanged_chunks(tx, reader.workspace_id, recipe, places, mark)
+        yield from ((hit, found.get(place)) for hit, place in zip(some, places, strict=True))
 
 
 def _within(found: frozenset[str] | None, others: Collection[str]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The tables of chunk sets, chunks, index logs, and the recipe in service."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,9 @@ from deedbox.search.wording import folded
 
 _CHUNK = "number, text, char_start, char_end, page, heading, ocr"
 _COLUMNS = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
+
+Place: TypeAlias = tuple[str, int]
+"""The id of an upload and the number of one of its chunks."""
 
 LOGGED = "chunks logged"
 """Told to its listeners, in the transaction, with what was logged: an index in the database follows at once."""
@@ -151,22 +154,30 @@ def chunk_vectors(tx: Tx, set_id: str) -> list[tuple[int, str, bytes]]:
     ]
 
 
-def unchanged_chunk(
-    tx: Tx, workspace_id: str, recipe: str, upload_id: str, number: int, mark: int
-) -> tuple[Upload, Chunk] | None:
-    """An upload and one of its chunks; None when either is gone, or has changed since that number of the log."""
-    row = tx.one(
-        f"select {_COLUMNS}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading, c.ocr from index_log l"
+def unchanged_chunks(
+    tx: Tx, workspace_id: str, recipe: str, places: Collection[Place], mark: int
+) -> dict[Place, tuple[Upload, Chunk]]:
+    """Each upload with its chunk; not those of which either is gone, or has changed since that number of the log."""
+    if not places:
+        return {}
+    values: dict[str, Value] = {}
+    for at, (upload_id, number) in enumerate(places):
+        values |= {f"id{at}": upload_id, f"number{at}": number}
+    wanted = ", ".join(f"(:id{at}, cast(:number{at} as bigint))" for at in range(len(places)))
+    rows = tx.all(
+        f"with wanted (upload_id, number) as (values {wanted})"
+        f" select {_COLUMNS}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading, c.ocr from wanted w"
+        " join index_log l on l.workspace_id = :workspace_id and l.recipe = :recipe and l.upload_id = w.upload_id"
         " join uploads u on u.id = l.upload_id"
-        " join chunks c on c.chunk_set_id = l.chunk_set_id and c.number = :number"
-        " where l.workspace_id = :workspace_id and l.recipe = :recipe and l.upload_id = :id and l.number <= :mark",
+        " join chunks c on c.chunk_set_id = l.chunk_set_id and c.number = w.number"
+        " where l.number <= :mark",
         workspace_id=workspace_id,
         recipe=recipe,
-        id=upload_id,
-        number=number,
         mark=mark,
+        **values,
     )
-    return (read_upload(row[:-7]), _chunk(row[-7:])) if row else None
+    found = [(read_upload(row[:-7]), _chunk(row[-7:])) for row in rows]
+    return {(upload.id, chunk.number): (upload, chunk) for upload, chunk in found}
 
 
 def _chunk(row: Sequence[Any]) -> Chunk:

@@ -34,7 +34,8 @@ _KANA_VOICING = 8
 """The combining class of the marks that make another kana, and so stay."""
 _BREVE = "\u0306"
 """Makes another letter of the Cyrillic i, and so stays there."""
-_PLAIN_WORD = re.compile("[A-Za-z0-9]+")
+_SPACES = str.maketrans({sign: " " for sign in map(chr, range(128)) if not sign.isalnum()})
+"""Of a text in ASCII, all that is no letter or digit becomes a space: several times as fast as a pattern."""
 _LETTERS = re.compile(r"[^\W_]+")
 _PLAIN_TEXT = re.compile(
     "[\0-\x7f\xa0\xa1\xa3-\xa9\xab\xac\xae-\xb1\xb6-\xb8\xbb\xbf-\u0148\u014a-\u017f\u2010-\u2027\u2030-\u203e\u20ac"
@@ -125,7 +126,7 @@ def said(entries: Iterable[Entry]) -> list[str]:
     words = set[str]()
     for entry in entries:
         for text in (entry.text, entry.name):
-            words.update(_PLAIN_WORD.findall(text.lower()) if text.isascii() else plain(text).split())
+            words.update(text.lower().translate(_SPACES).split() if text.isascii() else plain(text).split())
     return sorted(word for word in words if 1 < len(word) < limits.TERM_BYTES and not _RUN.search(word))
 
 
@@ -197,16 +198,13 @@ def _plain_marks(
     text: str, words: Sequence[str], wanted: frozenset[str], language: str
 ) -> tuple[frozenset[str], list[tuple[int, int]]]:
     """The wanted terms of a plain text, and where they stand: most words are not asked for."""
-    met, spans, known = set[str](), list[tuple[int, int]](), _known(language)
-    for word in {*words}:
-        if word.isascii():
-            terms = [known[word]] if len(word) < limits.TERM_BYTES else []
-        else:
-            terms = _word_terms(word, language)
-        if asked_for := wanted.intersection(terms):
-            met |= asked_for
-            spans += _places(text, word)
-    return frozenset(met), sorted(spans)
+    different, known = {*words}, _known(language)
+    found = {word: known[word] for word in different if known[word] in wanted and len(word) < limits.TERM_BYTES}
+    if not text.isascii():
+        others = [(word, _word_terms(word, language)) for word in different if not word.isascii()]
+        found |= {word: term for word, terms in others for term in terms if term in wanted}
+    spans = [span for word in found for span in _places(text, word)]
+    return frozenset(found.values()), sorted(spans)
 
 
 def _places(text: str, word: str) -> Iterator[tuple[int, int]]:
@@ -258,7 +256,7 @@ def has_phrase(folded: str, phrase: str) -> bool:
 def _words(text: str) -> list[str]:
     """The words as they are written."""
     if text.isascii():
-        return _PLAIN_WORD.findall(text)
+        return text.translate(_SPACES).split()
     return _LETTERS.findall(text) if _PLAIN_TEXT.fullmatch(text) else _WORD.findall(unicodedata.normalize("NFC", text))
 
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import cache
-from itertools import chain
 
 import tantivy
 
@@ -35,7 +34,10 @@ _LEAD = 2
 
 def of_words(words: Iterable[str], among: Collection[str] = _NAMES) -> str:
     """The language whose stop words are most among these words; English unless that is clear."""
-    met = Counter(chain.from_iterable(filter(None, map(_telling.__getitem__, words))))
+    met = dict.fromkeys(_NAMES, 0)
+    for telling, times in Counter(map(_telling.__getitem__, words)).items():
+        for language in telling:
+            met[language] += times
     best = max(among, key=met.__getitem__)
     return best if met[best] - met[ENGLISH] >= _LEAD else ENGLISH
 

@@ -45,6 +45,9 @@ _CLIENTS = (
 )
 _DIALS = {"create_connection", "open_connection", "open_unix_connection", "create_unix_connection"}
 
+_DECODES, _DECODERS = ({f"msgspec.{form}.{name}" for form in ("json", "msgpack")} for name in ("decode", "Decoder"))
+_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
 PARAMETERS = 6
 
 Offence = str
@@ -139,6 +142,17 @@ def many_parameters(module: ast.Module) -> Iterator[Offence]:
                 yield _at(node, f"{getattr(node, 'name', 'lambda')} takes {', '.join(names)}")
 
 
+def decoders(module: ast.Module) -> Iterator[Offence]:
+    """A type is prepared while a module is loaded: two threads that meet it first at once bring the process down."""
+    loaded = {id(node) for each in module.body if not isinstance(each, _LATER) for node in ast.walk(each)}
+    for call in (node for node in _nodes(module) if isinstance(node, ast.Call)):
+        names = [ast.unparse(each) for each in (call.func, *call.args) if isinstance(each, ast.Attribute)]
+        if _DECODES.intersection(names) and any(keyword.arg == "type" for keyword in call.keywords):
+            yield _at(call, "decode with a type")
+        elif _DECODERS.intersection(names) and id(call) not in loaded:
+            yield _at(call, "a decoder in a function")
+
+
 @functools.lru_cache(maxsize=1)
 def _module(name: str) -> ast.Module:
     return ast.parse((SOURCE / name).read_text(encoding="utf-8"))
@@ -161,6 +175,8 @@ RULES: dict[Linter, Callable[[str], bool]] = {
     outgoing: lambda name: name.startswith(("kernel/egress/", "kernel/s3/", "client/")),
     printing: lambda name: name.startswith("cli/"),
     many_parameters: lambda _: False,
+    # Those of kinds that are not known before, one thread at a time.
+    decoders: lambda name: name == "kernel/decoders.py",
 }
 """Each with the modules that it does not hold for."""
 
@@ -229,6 +245,10 @@ def test_the_linters_find_what_the_exempt_files_are_known_to_hold() -> None:
         (outgoing, "from asyncio import open_connection"),
         (outgoing, "await_ = loop.create_connection"),
         (printing, "def f():\n    print('hello')"),
+        (decoders, "def f(data):\n    return msgspec.json.decode(data, type=Mail)"),
+        (decoders, "msgspec.msgpack.decode(data, type=list[Mail])"),
+        (decoders, "to_thread(msgspec.json.decode, data, type=Mail)"),
+        (decoders, "@cache\ndef f(kind):\n    return msgspec.json.Decoder(kind)"),
         (many_parameters, "def f(a, b, c, d, e, f, g): ..."),
         (many_parameters, "async def f(a, b, /, c, *d, e, f, **g): ..."),
         (many_parameters, "class A:\n    def f(self, a, b, c, *, d, e, f, g=1): ..."),
@@ -255,6 +275,8 @@ def test_a_planted_offence_is_caught(linter: Linter, code: str) -> None:
         (outgoing, "from urllib.parse import urlsplit\nfrom http import HTTPStatus"),
         (outgoing, "import asyncio\nasyncio.start_server(f)"),
         (printing, "log.info('hello')\nsheet.print()"),
+        (decoders, "_MAIL = msgspec.json.Decoder(Mail)\ndef f(data):\n    return _MAIL.decode(data)"),
+        (decoders, "def f(data):\n    return msgspec.json.decode(data)"),
         (many_parameters, "def f(a, b, c, *, d, e, f): ..."),
         (many_parameters, "class A:\n    def f(self, a, b, c, d, e, f): ..."),
     ],

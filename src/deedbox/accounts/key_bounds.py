@@ -8,6 +8,8 @@ from deedbox.accounts.store import KeyRow
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Forbidden
 
+_COLLECTIONS = msgspec.json.Decoder(list[str])
+
 _RANKS = list(tiers.TIERS)
 """The lowest tier first."""
 _FOR_EVER = "~"
@@ -50,7 +52,7 @@ def lowered(key: KeyRow, bound: KeyRow) -> KeyRow:
 
 def collections(row: KeyRow) -> list[str] | None:
     """Those that the key is limited to; None if it is not."""
-    return None if row.collections is None else msgspec.json.decode(row.collections, type=list[str])
+    return None if row.collections is None else _COLLECTIONS.decode(row.collections)
 
 
 def _rate(row: KeyRow) -> tuple[int, int]:

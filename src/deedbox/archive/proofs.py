@@ -37,6 +37,9 @@ class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     root: str
 
 
+_PROOF = msgspec.json.Decoder(Proof)
+
+
 def root_name(tree: Tree) -> str:
     """The name of a root that has its time-stamp."""
     plain = f"roots/{tree.number:06}-{tree.day}"
@@ -102,7 +105,7 @@ def proof_file(proof: Proof) -> bytes:
 def read_proof(data: bytes) -> Proof:
     """BadRequest unless the file is a proof in the one way to write it."""
     try:
-        found = msgspec.json.decode(data, type=Proof)
+        found = _PROOF.decode(data)
         if found.format != PROOF_FORMAT or proof_file(found) != data:
             raise BadRequest("The proof of inclusion is not as it was written")
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:

@@ -9,6 +9,12 @@ from deedbox.archive.package import Bag
 from deedbox.archive.receipt import ArchiveRow, Receipt, Tree
 from deedbox.kernel.db import Row, Tx, Value
 
+_BAG = msgspec.json.Decoder(Bag)
+
+_HASHES = msgspec.json.Decoder(list[str])
+
+_RECEIPT = msgspec.json.Decoder(Receipt)
+
 _COLUMNS = ", ".join(ArchiveRow.__struct_fields__)
 _TREE = "number, day, size, root, previous, token, published_at, location, degraded, error"
 
@@ -203,9 +209,9 @@ def leaves(tx: Tx, number: int) -> list[ArchiveRow]:
 
 def _row(row: Row) -> ArchiveRow:
     values: dict[str, Any] = dict(zip(ArchiveRow.__struct_fields__, row, strict=True))
-    values["bag"] = msgspec.json.decode(values["bag"], type=Bag)
-    values["receipt"] = msgspec.json.decode(values["receipt"], type=Receipt) if values["receipt"] else None
-    values["proof"] = msgspec.json.decode(values["proof"], type=list[str]) if values["proof"] else []
+    values["bag"] = _BAG.decode(values["bag"])
+    values["receipt"] = _RECEIPT.decode(values["receipt"]) if values["receipt"] else None
+    values["proof"] = _HASHES.decode(values["proof"]) if values["proof"] else []
     return ArchiveRow(**values)
 
 

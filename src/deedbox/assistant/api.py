@@ -5,6 +5,8 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
+from deedbox.kernel.decoders import decoder
+
 T = TypeVar("T")
 JSON = "application/json"
 
@@ -50,6 +52,6 @@ async def answer(api: Api, asked: Asked, kind: type[T]) -> T:
     """The answer as a struct."""
     content = await api.ask(asked)
     try:
-        return msgspec.json.decode(content, type=kind)
+        return decoder(kind).decode(content)
     except msgspec.DecodeError as error:
         raise Refused(f"The server answered {asked.path}, and not as this version of Deedbox does.") from error

@@ -16,6 +16,7 @@ from deedbox.cli import running_server
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.kernel.decoders import decoder
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.settings import Settings
 from deedbox.search import query
@@ -61,6 +62,9 @@ class Written(msgspec.Struct, frozen=True):
 
 class _Refusal(msgspec.Struct, frozen=True):
     error: str
+
+
+_REFUSAL = msgspec.json.Decoder(_Refusal)
 
 
 @click.command()
@@ -183,10 +187,10 @@ async def _ask_server(settings: Settings, key: str, asked: query.Question, way: 
         await egress.close()
     if answer.status != 200:
         try:
-            raise DeedboxError(msgspec.json.decode(answer.body, type=_Refusal).error)
+            raise DeedboxError(_REFUSAL.decode(answer.body).error)
         except msgspec.DecodeError as error:
             raise DeedboxError(f"{host} answered with {answer.status}, and not as Deedbox does.") from error
-    return msgspec.json.decode(answer.body, type=way.kind)
+    return decoder(way.kind).decode(answer.body)
 
 
 async def _passages(deedbox: Any, reader: Reader, asked: query.Question) -> _Found:

@@ -18,6 +18,7 @@ from deedbox.client.download import AsyncDownload, Download
 from deedbox.client.errors import DeedboxError
 from deedbox.client.events import ServerEvent, parsed
 from deedbox.client.retries import Outcome
+from deedbox.kernel.decoders import decoder
 
 # Longer than the server gives itself for anything: it says itself that a request took too long.
 _TIMEOUT = httpx.Timeout(330, connect=10)
@@ -261,14 +262,14 @@ def _next(call: Call, cursor: str) -> Call:
 
 def _fitting(response: httpx.Response, first: type[T], second: type[U]) -> T | U:
     try:
-        return msgspec.json.decode(response.content, type=first)
+        return decoder(first).decode(response.content)
     except msgspec.DecodeError:
         return _decoded(response, second)
 
 
 def _decoded(response: httpx.Response, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(response.content, type=kind)
+        return decoder(kind).decode(response.content)
     except msgspec.DecodeError as error:
         told = f"{response.request.method} {response.request.url.path} with {response.status_code}"
         raise DeedboxError(f"The server answered {told}, and not as Deedbox does: {error}") from error

@@ -14,6 +14,8 @@ from deedbox.client.records.hooks import Event
 from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock, moment
 
+_EVENT = msgspec.json.Decoder(Event)
+
 _SIGNATURE = "X-Service-Signature"
 _TIMESTAMP = "X-Service-Timestamp"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
@@ -34,7 +36,7 @@ def verify_webhook(body: bytes, headers: Mapping[str, str], secret: str, *, now:
     if not verdict.valid:
         raise BadSignature(verdict.reason)
     try:
-        return msgspec.json.decode(body, type=Event)
+        return _EVENT.decode(body)
     except msgspec.DecodeError as error:
         raise BadSignature(f"The signature fits, but the body is no event: {error}") from error
 

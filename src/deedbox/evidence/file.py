@@ -194,6 +194,9 @@ class Evidence(Record, frozen=True):
     """Base64 of a detached CMS by which the seal's certificate vouches for all the rest (`vouched_bytes`)."""
 
 
+_EVIDENCE = msgspec.json.Decoder(Evidence)
+
+
 def statement_sha256(document: Document, parties: Sequence[Party], signers: Sequence[Signer]) -> str:
     """The hash of the statement: the detail of the last audit row before sealing has it under STATEMENT."""
     return canonical_sha256(_plain({"format": FORMAT, "document": document, "parties": parties, "signers": signers}))
@@ -214,10 +217,10 @@ def parse(data: bytes) -> Evidence:
     if len(data) > limits.EVIDENCE_BYTES:
         raise BadRequest("The evidence file is too large")
     try:
-        form = msgspec.json.decode(data, type=_Form).format
+        form = _FORM.decode(data).format
         if form != FORMAT:
             raise BadRequest(f"The evidence file has the format {form!r}; this version reads {FORMAT!r}")
-        evidence = msgspec.json.decode(data, type=Evidence)
+        evidence = _EVIDENCE.decode(data)
         written = encode(evidence)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise BadRequest(f"This is not an evidence file: {error}") from error
@@ -261,6 +264,9 @@ def names(evidence: Evidence, sha256: str, timestamp_sha256: str | None) -> bool
 
 class _Form(Struct):
     format: str
+
+
+_FORM = msgspec.json.Decoder(_Form)
 
 
 def _plain(value: Any) -> Any:

@@ -58,6 +58,9 @@ class Statement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     answer_sha256: str
 
 
+_STATEMENT = msgspec.json.Decoder(Statement)
+
+
 class Receipted(NamedTuple):
     """A file with an answer and its receipt, whether true or not."""
 
@@ -85,7 +88,7 @@ def encode(statement: Statement) -> bytes:
 def parse(payload: bytes) -> Statement:
     """What was signed; BadRequest if it is no statement of this format."""
     try:
-        statement = msgspec.json.decode(payload, type=Statement)
+        statement = _STATEMENT.decode(payload)
         whole = statement.format == FORMAT and encode(statement) == payload
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise BadRequest(f"What was signed is no statement of an answer: {error}") from error

@@ -9,6 +9,8 @@ from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.mail.letter import Mail
 from deedbox.mail.store import Entry
 
+_MAIL = msgspec.json.Decoder(Mail)
+
 ENCRYPTED_MAIL = EncryptedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
 
 
@@ -31,4 +33,4 @@ def opened(box: Box, entry: Entry) -> Mail:
         plain = box.decrypt(entry.data, ENCRYPTED_MAIL.place.format(id=entry.id))
     except ValueError as error:
         raise Unreadable(f"The mail cannot be opened: {error}") from error
-    return msgspec.json.decode(plain, type=Mail)
+    return _MAIL.decode(plain)

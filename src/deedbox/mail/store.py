@@ -10,6 +10,8 @@ from deedbox.kernel.clock import Instant, instant
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.mailbox import Mailbox
 
+_ATTACHMENTS = msgspec.json.Decoder(list[str])
+
 Status: TypeAlias = Literal["queued", "sent", "failed", "inbox"]
 
 _COLUMNS = (
@@ -164,7 +166,7 @@ def delete(tx: Tx, entry: Entry) -> None:
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     values = dict(zip(Entry.__struct_fields__, row, strict=True))
-    values["attachments"] = msgspec.json.decode(values["attachments"], type=list[str])
+    values["attachments"] = _ATTACHMENTS.decode(values["attachments"])
     if values["data"] is not None:
         values["data"] = bytes(values["data"])
     return Entry(**values)

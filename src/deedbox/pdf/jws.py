@@ -34,6 +34,9 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     x5c: list[str]
 
 
+_HEADER = msgspec.json.Decoder(_Header)
+
+
 class Signed(NamedTuple):
     """What a true JWS holds; certificates and lists in DER."""
 
@@ -135,7 +138,7 @@ def _der(raw: bytes) -> bytes:
 
 def _header(data: bytes) -> _Header:
     try:
-        header = msgspec.json.decode(data, type=_Header)
+        header = _HEADER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Malformed("The receipt's header cannot be read") from error
     if _encode(header) != data:

@@ -1,6 +1,6 @@
 """A line of text on a page, as a reader of its text is told of it."""
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 
 class Line(Struct, frozen=True, array_like=True):
@@ -13,3 +13,7 @@ class Line(Struct, frozen=True, array_like=True):
     bottom: float = 0.0
     begins: bool = True
     """Whether a paragraph begins with it."""
+
+
+kept_pages = json.Decoder(list[list[Line]]).decode
+"""The lines of each page, as they are kept."""

@@ -28,6 +28,9 @@ class Order(msgspec.Struct, frozen=True):
     seconds: int = limits.CONVERT_SECONDS
 
 
+_ORDER = msgspec.json.Decoder(Order)
+
+
 def main(order: Order) -> None:
     try:
         confine.begin(order.fence, threads=limits.CONVERT_THREADS, demanded=order.fence_demanded)
@@ -45,4 +48,4 @@ def main(order: Order) -> None:
 
 
 if __name__ == "__main__":
-    main(msgspec.json.decode(sys.argv[1], type=Order))
+    main(_ORDER.decode(sys.argv[1]))

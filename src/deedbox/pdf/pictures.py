@@ -8,13 +8,12 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.derived import Derived
-from deedbox.pdf.lines import Line
+from deedbox.pdf.lines import kept_pages
 from deedbox.pdf.workshop import Workshop
 
 _RECIPE = 2
 """Another number for another look: pictures that were kept are made anew."""
 _TEXT = "text-2.json"
-_PAGES = msgspec.json.Decoder(list[list[Line]])
 
 
 def step(width: int) -> int:
@@ -61,7 +60,7 @@ class Pictures:
 
 
 def _places(text: bytes, number: int) -> bytes:
-    pages = _PAGES.decode(text)
+    pages = kept_pages(text)
     lines = pages[number - 1] if number <= len(pages) else []
     places = [(line.left, line.top, line.right, line.bottom) for line in lines]
     return msgspec.json.encode([[round(edge, 4) for edge in one] for one in places])

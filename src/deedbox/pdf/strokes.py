@@ -39,6 +39,9 @@ class Drawing(Struct, frozen=True, forbid_unknown_fields=True):
     height: Side = limits.PAD_HEIGHT
 
 
+_DRAWING = msgspec.json.Decoder(Drawing)
+
+
 def kept(drawing: Drawing) -> bytes:
     """The file in which a drawing is kept; BadRequest if it has too many points, or some beside the pad."""
     if sum(map(len, drawing.strokes)) > limits.DRAWING_POINTS:
@@ -50,7 +53,7 @@ def kept(drawing: Drawing) -> bytes:
 
 def svg(data: bytes) -> str:
     """A drawing that was kept, cut to its ink."""
-    drawing = msgspec.json.decode(data, type=Drawing)
+    drawing = _DRAWING.decode(data)
     unit = drawing.width / _PAD
     outlines = [_outline(stroke, unit) for stroke in drawing.strokes]
     x, y, w, h = _frame([place for outline in outlines for place in outline], drawing)

@@ -12,6 +12,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.collection import CollectionName
 from deedbox.search.upload import DEFAULT_COLLECTION, MetadataValue
 
+_VALUES = msgspec.json.Decoder(dict[str, MetadataValue])
+
 FileName = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
 _MOST = limits.UPLOAD_NUMBER_MAX
 _Name = Annotated[str, Meta(min_length=1, max_length=limits.UPLOAD_VALUE_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
@@ -82,4 +84,4 @@ def encoded(metadata: Mapping[str, MetadataValue]) -> str:
 
 
 def decoded(text: str) -> dict[str, MetadataValue]:
-    return {} if text == "{}" else msgspec.json.decode(text, type=dict[str, MetadataValue])
+    return {} if text == "{}" else _VALUES.decode(text)

@@ -68,6 +68,9 @@ class Step(msgspec.Struct, frozen=True):
     outcome: Outcome | None = None
 
 
+_STEP = msgspec.json.Decoder(Step)
+
+
 def plan(tx: Tx, engine: SearchEngine, reader: Reader, doc_ids: Sequence[str] | None) -> str:
     """The id of the run over these documents, or all; one of the same scope that has not ended is joined."""
     engine.embedders.need()
@@ -95,7 +98,7 @@ def plan(tx: Tx, engine: SearchEngine, reader: Reader, doc_ids: Sequence[str] | 
 
 def step(job: Job) -> Step:
     """The progress of an index job; once it has ended, with its outcome."""
-    return msgspec.json.decode(job.progress.note, type=Step) if job.progress and job.progress.note else Step()
+    return _STEP.decode(job.progress.note) if job.progress and job.progress.note else Step()
 
 
 def find(tx: Tx, reader: Reader, job_id: str) -> Job:

@@ -33,6 +33,9 @@ class _Results(msgspec.Struct):
     results: list[_Relevance]
 
 
+_SCORES = msgspec.json.Decoder(list[_Scored] | _Results)
+
+
 class RerankFailed(Exception):
     """Why the endpoint gave no scores."""
 
@@ -108,7 +111,7 @@ def _scores(answer: Answer, count: int) -> list[float]:
     if answer.truncated:
         raise RerankFailed("its answer is too large")
     try:
-        said = msgspec.json.decode(answer.body, type=list[_Scored] | _Results)
+        said = _SCORES.decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RerankFailed("its answer is no list of scores") from error
     found = (

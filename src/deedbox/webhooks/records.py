@@ -8,6 +8,8 @@ from deedbox.kernel.clock import instant
 from deedbox.webhooks.hook import Attempt, Delivery, Hook
 from deedbox.webhooks.store import AttemptRow, DeliveryRow, HookRow
 
+_HEADERS = msgspec.json.Decoder(dict[str, str])
+
 
 def shown_hook(row: HookRow) -> Hook:
     return Hook(
@@ -48,11 +50,9 @@ def shown_attempt(row: AttemptRow) -> Attempt:
         number=row.number,
         started_at=row.started_at,
         duration_ms=row.duration_ms,
-        request_headers=msgspec.json.decode(row.request_headers, type=dict[str, str]),
+        request_headers=_HEADERS.decode(row.request_headers),
         response_status=row.response_status,
-        response_headers=msgspec.json.decode(row.response_headers, type=dict[str, str])
-        if row.response_headers is not None
-        else None,
+        response_headers=_HEADERS.decode(row.response_headers) if row.response_headers is not None else None,
         response_body=bytes(row.response_body).decode("utf-8", "replace") if row.response_body is not None else None,
         response_truncated=bool(row.response_truncated),
         error=row.error,

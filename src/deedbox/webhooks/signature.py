@@ -45,13 +45,16 @@ class Secrets(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(here, following=new, effective_at=later)
 
 
+_SECRETS = msgspec.json.Decoder(Secrets, dec_hook=lambda _, text: Secret(text))
+
+
 def packed(secrets: Secrets) -> bytes:
     """The bytes that the box encrypts."""
     return msgspec.json.encode(secrets, enc_hook=Secret.reveal)
 
 
 def unpacked(plain: bytes) -> Secrets:
-    return msgspec.json.decode(plain, type=Secrets, dec_hook=lambda _, text: Secret(text))
+    return _SECRETS.decode(plain)
 
 
 def new_secret(entropy: Entropy = os.urandom) -> Secret:

@@ -69,9 +69,15 @@ class Manifest(msgspec.Struct, frozen=True):
         return sum(table.rows for table in self.tables.values())
 
 
+_MANIFEST = msgspec.json.Decoder(Manifest)
+
+
 class _Head(msgspec.Struct):
     format: int
     deedbox: str = "unknown"
+
+
+_HEAD = msgspec.json.Decoder(_Head)
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -154,7 +160,7 @@ class Reader:
         text = self._source.read(member.size_bytes)
         self._source.read(-member.size_bytes % _BLOCK)
         try:
-            head = msgspec.json.decode(text, type=_Head)
+            head = _HEAD.decode(text)
             if head.format > FORMAT:
                 raise SetupError(
                     f"The backup was made by a newer version of Deedbox ({head.deedbox}).",
@@ -165,7 +171,7 @@ class Reader:
                     f"The backup was made by an older version of Deedbox ({head.deedbox}), in a form of its own.",
                     "Restore it with that version, upgrade, and back up again.",
                 )
-            manifest = msgspec.json.decode(text, type=Manifest)
+            manifest = _MANIFEST.decode(text)
         except msgspec.MsgspecError as error:
             raise damaged(f"its manifest cannot be read: {error}") from error
         _check_promises(manifest)

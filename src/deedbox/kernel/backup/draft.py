@@ -32,6 +32,9 @@ class State(msgspec.Struct, frozen=True):
     done_bytes: int
 
 
+_KEPT = msgspec.json.Decoder(State)
+
+
 class Pieces:
     """The archive's file, which can be cut at every piece and written on from there: packed, each is a gzip of its own.
 
@@ -81,7 +84,7 @@ class Draft:
     def state(self, now: datetime) -> State | None:
         """Where an earlier run was stopped; None if there was none, or if it is too long ago to be worth it."""
         try:
-            state = msgspec.json.decode((self.folder / _STATE).read_bytes(), type=State)
+            state = _KEPT.decode((self.folder / _STATE).read_bytes())
         except (OSError, msgspec.MsgspecError):
             return None
         age = (now - moment(state.manifest.created_at)).total_seconds()

@@ -25,6 +25,9 @@ class _Notice(msgspec.Struct, frozen=True, array_like=True):
     about: str
 
 
+_NOTICE = msgspec.json.Decoder(_Notice)
+
+
 class Outgoing:
     """What durable transactions have to tell. Whatever comes while some of it is sent goes together afterwards.
 
@@ -82,7 +85,7 @@ async def hear_forever(connect: Connect, sender: str, listeners: Listeners) -> N
 
 def _tell(text: str, sender: str, listeners: Listeners) -> None:
     try:
-        notice = msgspec.json.decode(text, type=_Notice)
+        notice = _NOTICE.decode(text)
     except msgspec.MsgspecError:  # of another version, which says it in another way: the next look finds it
         return
     if notice.sender != sender:  # of its own changes the process has heard already

@@ -13,6 +13,8 @@ from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs.job import BULK, NORMAL, PRIORITIES, URGENT, Job, LeaseLost, NewJob, Progress, Slots
 
+_PROGRESS = msgspec.json.Decoder(Progress)
+
 _COLUMNS = (
     "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at,"
     " priority"
@@ -272,6 +274,6 @@ def _cut(error: str) -> str:
 
 
 def _job(row: Row) -> Job:
-    progress = msgspec.json.decode(row[8], type=Progress) if row[8] else None
+    progress = _PROGRESS.decode(row[8]) if row[8] else None
     values: tuple[Any, ...] = (*row[:3], msgspec.json.decode(row[3]), *row[4:8], progress, *row[9:])
     return Job(*values)

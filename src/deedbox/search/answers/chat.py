@@ -33,6 +33,9 @@ class _Piece(msgspec.Struct):
     choices: list[_Choice]
 
 
+_PIECE = msgspec.json.Decoder(_Piece)
+
+
 class _EnoughError(Exception):
     """Nothing more is wanted of the endpoint."""
 
@@ -130,7 +133,7 @@ class _Stream:
             self.complete = True
             raise _EnoughError
         try:
-            choices = msgspec.json.decode(data, type=_Piece).choices
+            choices = _PIECE.decode(data).choices
         except (msgspec.DecodeError, UnicodeError) as error:
             raise _MalformedError from error
         for choice in choices[:1]:

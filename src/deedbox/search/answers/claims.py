@@ -40,6 +40,9 @@ class _Line(msgspec.Struct, frozen=True):
     not_found: bool = False
 
 
+_LINE = msgspec.json.Decoder(_Line, strict=False)
+
+
 def messages(question: str, passages: Sequence[Passage]) -> list[dict[str, str]]:
     """What the model is sent."""
     room = limits.ANSWER_PROMPT_CHARS // len(passages)
@@ -101,7 +104,7 @@ class Claims:
         if part.startswith(_FENCE):
             return
         try:
-            line = msgspec.json.decode(part, type=_Line, strict=False)
+            line = _LINE.decode(part)
         except (msgspec.DecodeError, UnicodeError):
             half = part.startswith("{")
             for text in sentences.split(_shortened(_inside(part) if half else part)):

@@ -38,8 +38,11 @@ class Form(msgspec.Struct, frozen=True):
         return self.max_position_embeddings
 
 
+_FORM = msgspec.json.Decoder(Form)
+
+
 def read_form(config: bytes) -> Form:
-    return msgspec.json.decode(config, type=Form)
+    return _FORM.decode(config)
 
 
 def unpack(folder: Path) -> None:

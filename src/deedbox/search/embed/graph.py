@@ -41,10 +41,13 @@ class Shape(msgspec.Struct, frozen=True):
         return self.max_position_embeddings - self.first_position
 
 
+_SHAPE = msgspec.json.Decoder(Shape)
+
+
 def read_shape(config: bytes) -> Shape:
     """The shape in a config.json; BadRequest if the model is not BERT-shaped."""
     try:
-        shape = msgspec.json.decode(config, type=Shape)
+        shape = _SHAPE.decode(config)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"The model's config.json does not describe a BERT-shaped model: {error}") from error
     whole = shape.num_attention_heads > 0 and shape.hidden_size % shape.num_attention_heads == 0

@@ -11,6 +11,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.decoders import decoder
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, DeedboxError
 from deedbox.search.embed import NO_PREFIXES, Prefixes, fetch, models, pack
@@ -196,7 +197,7 @@ def _refuse_further_layers(folder: Path) -> None:
 
 def _decoded(folder: Path, name: str, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(_read(folder, name), type=kind)
+        return decoder(kind).decode(_read(folder, name))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"The model's {name} cannot be read: {error}") from error
 

@@ -39,6 +39,9 @@ class Model(msgspec.Struct, frozen=True):
     prefixes: Prefixes = NO_PREFIXES
 
 
+_MODEL = msgspec.json.Decoder(Model)
+
+
 def is_name(text: str) -> bool:
     """Whether the text can name a model, and its folder."""
     return _NAME.fullmatch(text) is not None and text not in (_CURRENT, OCR)
@@ -131,7 +134,7 @@ def _mark(folder: Path, name: str) -> None:
 def _read(folder: Path) -> Model | None:
     """The model in the folder, if it is whole."""
     try:
-        model = msgspec.json.decode((folder / RECORD).read_bytes(), type=Model)
+        model = _MODEL.decode((folder / RECORD).read_bytes())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     whole = model.name == folder.name and (folder / GRAPH).is_file() and (folder / TOKENIZER).is_file()

@@ -70,6 +70,9 @@ class _Header(msgspec.Struct):
     tensors: list[_Tensor]
 
 
+_HEADER = msgspec.json.Decoder(_Header)
+
+
 def unpack(path: Path, folder: Path) -> None:
     """Writes the model's files into the folder; BadRequest if the file is no pack, or not a whole one."""
     from safetensors.numpy import save_file
@@ -96,7 +99,7 @@ def _header(data: memoryview) -> tuple[_Header, int]:
     if data[: len(MARK)] != MARK or length > limits.MODEL_TEXT_BYTES:
         raise BadRequest("The file is no pack of a model")
     try:
-        return msgspec.json.decode(data[begin : begin + length], type=_Header), begin + length
+        return _HEADER.decode(data[begin : begin + length]), begin + length
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"The header of the pack cannot be read: {error}") from error
 

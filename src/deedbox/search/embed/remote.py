@@ -34,6 +34,9 @@ class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
 
 
+_EMBEDDINGS = msgspec.json.Decoder(_Embeddings)
+
+
 class RemoteEmbedder:
     """Vectors from another machine. `dimensions` is 0 until it has answered once; after that, also after a restart, all
     must have as many. The number is noted in the folder of the models."""
@@ -174,7 +177,7 @@ def _rows(answer: Answer, count: int) -> list[list[float]]:
     if answer.truncated:
         raise _failed("gave an answer that is too large")
     try:
-        found = msgspec.json.decode(answer.body, type=_Embeddings).data
+        found = _EMBEDDINGS.decode(answer.body).data
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _failed("gave an answer that is no list of vectors") from error
     if sorted(one.index for one in found) != list(range(count)):

@@ -41,6 +41,9 @@ class _Marks(msgspec.Struct, frozen=True, array_like=True):
     scanned: list[int] = []
 
 
+_MARKS = msgspec.msgpack.Decoder(_Marks)
+
+
 class Extractor:
     """Reads files of every kind, each in a child process of its own that starts with the first file."""
 
@@ -186,7 +189,7 @@ def unpacked(body: bytes | bytearray) -> Extraction:
     try:
         opened = memoryview(opening.decompress(body, limits.PACKED_TEXT_BYTES))
         end = _HEAD_BYTES + int.from_bytes(opened[:_HEAD_BYTES], "big")
-        marks = msgspec.msgpack.decode(opened[end:], type=_Marks)
+        marks = _MARKS.decode(opened[end:])
         text = str(opened[_HEAD_BYTES:end], "utf-8")
         extraction = Extraction(text, marks.page_starts, marks.headings, marks.scanned)
     except (zlib.error, msgspec.MsgspecError, ValueError, RecursionError) as error:

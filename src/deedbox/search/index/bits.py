@@ -5,7 +5,7 @@ order, and scores are sums of whole numbers."""
 
 import hashlib
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import repeat
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deedbox.kernel import limits
 from deedbox.search.index import IndexUnusable, terms
+from deedbox.search.index.room import Column, Room
 from deedbox.search.index.terms import Counts, Numbers, Terms
 
 Floats = NDArray[np.float32]
@@ -51,6 +52,8 @@ class Vectors:
     """The place of the row's vector among the floats; some floats are dead."""
     floats: Floats
     terms: Terms
+    room: Room = field(default_factory=Room)
+    """Where the next rows go."""
 
     def __len__(self) -> int:
         return len(self.uploads)
@@ -82,20 +85,21 @@ class Vectors:
 
     def changed(self, dead: list[int], added: "Vectors") -> "Vectors":
         """Without the rows of the dead uploads, with the added ones; it takes the floats and terms of the latter."""
-        uploads = np.concatenate([self.uploads, added.uploads])
-        kept = ~np.isin(uploads, np.array(dead, np.uint32)) if dead else slice(None)
-        return Vectors(
-            np.concatenate([self.codes, added.codes])[kept],
-            uploads[kept],
-            np.concatenate([self.numbers, added.numbers])[kept],
-            np.concatenate([self.positions, added.positions])[kept],
-            added.floats,
-            Terms(
-                np.concatenate([self.terms.begins, added.terms.begins])[kept],
-                np.concatenate([self.terms.lengths, added.terms.lengths])[kept],
-                added.terms.stream,
-            ),
-        )
+        columns, room = self.room.extended(self._columns_without(dead), added._columns_without(dead))
+        codes, uploads, numbers, positions, begins, lengths = columns
+        said = Terms(begins, lengths, added.terms.stream)
+        return Vectors(codes, uploads, numbers, positions, added.floats, said, room)
+
+    def _columns_without(self, dead: list[int]) -> list[Column]:
+        """What a row has, but for its floats and terms; not of the rows of these uploads."""
+        said = self.terms
+        columns: list[Column] = [
+            self.codes, self.uploads, self.numbers, self.positions, said.begins, said.lengths
+        ]  # fmt: skip
+        if not dead:
+            return columns
+        kept = ~np.isin(self.uploads, np.array(dead, np.uint32))
+        return columns if kept.all() else [column[kept] for column in columns]
 
     def _asked(self, query: Floats) -> Floats:
         if query.shape != self.floats.shape[1:]:

@@ -52,6 +52,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     check: int = 0
 
 
+_KNOWN = msgspec.json.Decoder(Manifest)
+
+
 def record(dimensions: int) -> np.dtype[np.void]:
     """A row: the ordinal of its upload, its number, how many terms it has, its sign bits."""
     return np.dtype([("upload", "<u4"), ("number", "<u4"), ("terms", "<u4"), ("code", "u1", (code_bytes(dimensions),))])
@@ -73,7 +76,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         known = msgspec.json.decode(body).get("format")
         if known != FORMAT:
             raise IndexUnusable(f"The index has format {known}, this version reads {FORMAT}.")
-        manifest = msgspec.json.decode(body, type=Manifest)
+        manifest = _KNOWN.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, AttributeError) as error:
         raise IndexUnusable(f"The manifest of the index cannot be read: {error}") from error
     if manifest.check != _sum(manifest):

@@ -217,9 +217,12 @@ class _Explanation(msgspec.Struct):
     details: list["_Explanation"] = []
 
 
+_EXPLANATION = msgspec.json.Decoder(_Explanation)
+
+
 def _explained(explanation: str) -> _Statistics:
     values: dict[str, float] = {}
-    parts = [msgspec.json.decode(explanation, type=_Explanation)]
+    parts = [_EXPLANATION.decode(explanation)]
     while parts:
         part = parts.pop()
         values[part.description.partition(",")[0]] = part.value

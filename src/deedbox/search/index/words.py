@@ -174,14 +174,20 @@ class _Meta(msgspec.Struct):
     segments: list[_Segment]
 
 
+_META = msgspec.json.Decoder(_Meta)
+
+
 class _Footer(msgspec.Struct):
     crc: int
+
+
+_FOOTER = msgspec.json.Decoder(_Footer)
 
 
 def _meta(folder: Path) -> _Meta:
     """What tantivy says of its last commit; IndexUnusable if it cannot be read."""
     try:
-        return msgspec.json.decode((folder / "meta.json").read_bytes(), type=_Meta)
+        return _META.decode((folder / "meta.json").read_bytes())
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise IndexUnusable(f"The word index cannot be read: {error}") from error
 
@@ -205,6 +211,6 @@ def _check_file(file: Path) -> None:
     with memoryview(file.read_bytes()) as body:
         length, magic = _FOOTER_END.unpack(body[-_FOOTER_END.size :])
         end = len(body) - _FOOTER_END.size - length
-        footer = msgspec.json.decode(body[max(0, end) : -_FOOTER_END.size], type=_Footer)
+        footer = _FOOTER.decode(body[max(0, end) : -_FOOTER_END.size])
         if magic != _FOOTER_MAGIC or footer.crc != zlib.crc32(body[: max(0, end)]):
             raise IndexUnusable(f"{file.name} was altered.")

@@ -14,6 +14,8 @@ from deedbox.search.embed.local import cores
 from deedbox.search.embed.models import OCR
 from deedbox.search.ocr import ScannedPage, model
 
+_PAGE = msgspec.msgpack.Decoder(ScannedPage)
+
 Keep: TypeAlias = Callable[[ScannedPage], Awaitable[None]]
 _READ = "deedbox.search.ocr.read"
 
@@ -39,7 +41,7 @@ class PageReader:
 
         async def take(piece: bytes) -> None:
             try:
-                page = msgspec.msgpack.decode(piece, type=ScannedPage)
+                page = _PAGE.decode(piece)
             except (msgspec.MsgspecError, ValueError) as error:
                 raise SandboxFailed("crashed") from error
             if not left or page.number != left.pop(0) or not _is_sound(page):

@@ -8,6 +8,8 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
 from deedbox.search.snapshots import Contents, Snapshot
 
+_CONTENTS = msgspec.json.Decoder(Contents)
+
 _SELECT = (
     "select id, workspace_id, recipe, format, watermark, chunks, size_bytes, contents, made_at from index_snapshots"
 )
@@ -72,7 +74,7 @@ def find(tx: Tx, workspace_id: str, recipe: str) -> Snapshot | None:
     if row is None:
         return None
     names = Snapshot.__struct_fields__
-    found = dict(zip(names, row, strict=True)) | {"contents": msgspec.json.decode(row[7], type=Contents)}
+    found = dict(zip(names, row, strict=True)) | {"contents": _CONTENTS.decode(row[7])}
     return Snapshot(**found)
 
 

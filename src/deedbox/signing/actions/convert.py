@@ -25,6 +25,8 @@ from deedbox.signing.paper.intake import Intake
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.store import documents
 
+_KNOWN_FIELDS = msgspec.json.Decoder(list[KnownField])
+
 CONVERT_JOB = "convert"
 
 
@@ -101,7 +103,7 @@ def signing_on(packet: Packet, document: Document) -> list[Party]:
 
 
 def asked_fields(tx: Tx, document: Document) -> list[KnownField]:
-    return msgspec.json.decode(documents.asked_fields(tx, document.id), type=list[KnownField])
+    return _KNOWN_FIELDS.decode(documents.asked_fields(tx, document.id))
 
 
 def plan(desk: Desk, document: Document, *, send: bool) -> None:

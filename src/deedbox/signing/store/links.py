@@ -46,6 +46,9 @@ class Unsigned(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the consent is ticked."""
 
 
+_UNSIGNED = msgspec.json.Decoder(Unsigned)
+
+
 class SessionRow(msgspec.Struct, frozen=True):
     link: Link
     """By which the signer came in."""
@@ -119,7 +122,7 @@ def session(tx: Tx, token_hash: bytes, now: str) -> SessionRow | None:
 
 
 def _unsigned(kept: str | None) -> Unsigned:
-    return msgspec.json.decode(kept, type=Unsigned) if kept else Unsigned()
+    return _UNSIGNED.decode(kept) if kept else Unsigned()
 
 
 def whose(tx: Tx, token_hash: bytes) -> str | None:

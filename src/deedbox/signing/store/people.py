@@ -10,6 +10,8 @@ from deedbox.kernel.db.rows import insert_all
 from deedbox.kernel.errors import Conflict
 from deedbox.signing.model import Document, Field, Packet, Party, ShowIf, Signature, Signer
 
+_SIGNATURE = msgspec.json.Decoder(Signature)
+
 _SIGNER = (
     "id", "party_id", "name", "email", "language", "auth", "status", "notified_at", "viewed_at", "signed_at",
     "declined_at", "decline_reason", "signature", "initials", "access_code_hash", "identity", "reminded_at",
@@ -225,7 +227,7 @@ def _signer(row: Row) -> Signer:
     values["delegation"] = bool(values["delegation"])
     for name in ("signature", "initials"):
         if values[name] is not None:
-            values[name] = msgspec.json.decode(values[name], type=Signature)
+            values[name] = _SIGNATURE.decode(values[name])
     return Signer(**values)
 
 

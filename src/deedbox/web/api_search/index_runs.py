@@ -134,6 +134,9 @@ class _Planned(msgspec.Struct, frozen=True):
     job_id: str
 
 
+_PLANNED = msgspec.json.Decoder(_Planned)
+
+
 @post(
     "/documents/index",
     opt={**door("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,), MAKES: {"job_id": "/id"}},
@@ -215,7 +218,7 @@ async def _planned(request: AnyRequest) -> tuple[str, dict[str, str]]:
         return _Planned(ingest.plan(tx, deedbox.search, reader, doc_ids))
 
     planned = await once(request, plan, status=202)
-    return msgspec.json.decode(planned.content, type=_Planned).job_id, dict(planned.headers)
+    return _PLANNED.decode(planned.content).job_id, dict(planned.headers)
 
 
 def _answer(job: Job | None, size: int, seconds: float) -> Indexed:

@@ -13,7 +13,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import Code, DeedboxError
-from deedbox.pdf.lines import Line
+from deedbox.pdf.lines import Line, kept_pages
 from deedbox.search import library
 from deedbox.search import query as queries
 from deedbox.search.conditions import Condition, Every, Op, compare
@@ -164,7 +164,7 @@ async def _sheets(request: AnyRequest, passage: Passage, first: int) -> list[She
         read = await deedbox.pictures.text(blob) if blob else b"[]"
     except DeedboxError:
         read = b"[]"  # the page is shown all the same
-    lines = await asyncio.to_thread(msgspec.json.decode, read, type=list[list[Line]])
+    lines = await asyncio.to_thread(kept_pages, read)
     pages = {
         number: lines_of(passage.chunk.text, lines[number - 1]) for number in (first, first + 1) if number <= len(lines)
     }

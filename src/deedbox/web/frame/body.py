@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import functools
 import re
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from litestar.handlers import BaseRouteHandler
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs.local import disk
+from deedbox.kernel.decoders import decoder
 from deedbox.kernel.errors import BadRequest, TooLarge, UnsupportedMediaType
 from deedbox.web.frame import context, form, mistakes
 from deedbox.web.frame.context import AnyRequest
@@ -127,14 +127,13 @@ def decoded_now(kind: type[T], content: bytes, quotes: int = limits.JSON_QUOTES)
 
 
 def _strictly(kind: type[T], content: bytes) -> T:
-    decoder = _decoder(kind)  # type: ignore[arg-type]
     try:
-        return cast(T, decoder.decode(content))
+        return decoder(kind).decode(content)
     except msgspec.ValidationError as error:
         # 5.0 is 5 in JSON, but not to the decoder. Worth a second look only where that is soon done.
         if "got `float`" not in str(error) or len(content) > limits.WHOLE_NUMBERS_BYTES:
             raise
-    return cast(T, decoder.decode(_TOKEN.sub(_whole, content)))
+    return decoder(kind).decode(_TOKEN.sub(_whole, content))
 
 
 def _whole(token: re.Match[bytes]) -> bytes:
@@ -150,11 +149,6 @@ def _refusal(kind: Any, error: msgspec.ValidationError) -> str:
     """What the kind of body says of such a mistake, if it has a word for it; else the field and the mistake."""
     own: str | None = kind.refusal(*mistakes.split(error)) if hasattr(kind, "refusal") else None
     return own or mistakes.named(kind, error)
-
-
-@functools.lru_cache(maxsize=512)
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
 
 
 def from_base64(text: str) -> Iterator[bytes]:

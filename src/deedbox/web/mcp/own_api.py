@@ -19,6 +19,9 @@ class _Refusal(msgspec.Struct):
     error: str
 
 
+_REFUSAL = msgspec.json.Decoder(_Refusal)
+
+
 class OwnApi:
     def __init__(self, request: AnyRequest) -> None:
         self._request = request
@@ -32,7 +35,7 @@ class OwnApi:
             raise Refused("The answer is too large for a tool. Ask for less.")
         if heard.status < 400:
             return bytes(heard.body)
-        raise Refused(msgspec.json.decode(heard.body, type=_Refusal).error)
+        raise Refused(_REFUSAL.decode(heard.body).error)
 
     def _scope(self, asked: Asked) -> Scope:
         outer: Any = self._request.scope

@@ -54,6 +54,8 @@ from deedbox.web.signer.sheet import given_by, sheet
 from deedbox.words import refusals
 from deedbox.words.refusals import refused
 
+_STROKES = msgspec.json.Decoder(dict[str, Any])
+
 _LAST = ("sign", "approve", "decline", "delegate")
 """The acts with which a person's part is over."""
 _FILLED = ("sign", "approve", "keep")
@@ -185,7 +187,7 @@ def _by_hand(form: FormMultiDict, mark: str) -> _ByHand:
             given["text"] = _bounded(form, mark, limits.SIGNER_NAME_CHARS)
             given["hand"] = text(form, f"{mark}-hand") or "dancing"
         elif kind == "drawn":
-            given |= msgspec.json.decode(text(form, f"{mark}-strokes"), type=dict[str, Any])
+            given |= _STROKES.decode(text(form, f"{mark}-strokes"))
         else:
             given["image"] = text(form, f"{mark}-image")
         made: _ByHand = msgspec.convert(given, _ByHand)

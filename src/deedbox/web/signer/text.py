@@ -6,14 +6,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
 from litestar import Response, get
 from litestar.params import FromPath
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
-from deedbox.pdf.lines import Line
+from deedbox.pdf.lines import Line, kept_pages
 from deedbox.signing.actions.view import view_text
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Field, File
@@ -25,8 +24,6 @@ from deedbox.web.frame.pages import go, page
 from deedbox.web.signer import embedding
 from deedbox.web.signer.inside import Inside, at_desk, circumstances, looked, outcome
 from deedbox.web.signer.sheet import Row, others, sheet
-
-_PAGES = msgspec.json.Decoder(list[list[Line]])
 
 
 class Piece(NamedTuple):
@@ -87,7 +84,7 @@ def _shown(
 ) -> tuple[Response[Any], list[str]]:
     """The page, and the hash of each document's text; of long ones this takes its time."""
     pairs = zip(who.packet.documents, texts, strict=True)
-    read = [_read(document, _PAGES.decode(text), places) for document, text in pairs]
+    read = [_read(document, kept_pages(text), places) for document, text in pairs]
     return page("signer/text.html", texts=read, **known), [hashlib.sha256(text).hexdigest() for text in texts]
 
 

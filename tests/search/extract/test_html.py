@@ -93,6 +93,9 @@ def test_items_that_a_browser_numbers_have_their_numbers() -> None:
     assert text("<ol start=7><li>Rent<ol type=a><li>Due<li>Late</ol><li value=12>Notice<li>End</ol>") == (
         "7. Rent\na. Due\nb. Late\n12. Notice\n13. End"
     )
+    assert text("<ol type=A start=26><li>Last<li>First<li>Next</ol><ol type=a start=703><li>Far</ol>") == (
+        "Z. Last\nAA. First\nAB. Next\n\naaa. Far"
+    )
     assert text("<ol type=I><li value=4>Four</ol><ol start=x><li value=-1>One</ol><li>None") == (
         "IV. Four\n\n1. One\n\n- None"
     )

@@ -25,7 +25,7 @@ _BREAKING = _BLOCKS | _HEADINGS | _ON_A_LINE
 _KNOWN = _BREAKING | _ROWS | _CELLS | {"img"}
 _LAYOUT = "table, h1, h2, h3, h4, h5, h6, ul, ol, form, article, section"
 """Elements in a table that arranges a page rather than data."""
-_FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_FORMS = {"a": "lowerAlpha", "A": "upperAlpha", "i": "lowerRoman", "I": "upperRoman"}
 """How lists that say so write their numbers; all others write them in figures."""
 
 

@@ -23,7 +23,7 @@ from tests.rigs.hostile import CRASHER, STALLER, Hostile, files, handmade
 
 pytestmark = pytest.mark.anyio
 
-FILES = 2000 if FULL else 90
+FILES = 10_000 if FULL else 90
 SEED = 10
 ROOT = Path(__file__).parents[2]
 ANSWER_SECONDS = 10

@@ -38,6 +38,8 @@ from tests.rigs import FULL
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")]
 PROBE = "tests.kernel.probe"
 TESTS = str(Path(__file__).parents[1])
+OTHERS = 64
+"""So many threads of other tests' sandboxes may end meanwhile, and leave their places: the kernel counts by user."""
 
 
 def all_kinds() -> dict[str, SandboxKind]:
@@ -147,7 +149,7 @@ async def test_no_kind_starts_more_threads_than_it_may(name: str) -> None:
         started = await sandbox.call(f"{PROBE}:threads", limits.CONVERT_THREADS + 200)
     finally:
         await sandbox.close()
-    assert started <= KINDS[name].threads
+    assert started <= KINDS[name].threads + (OTHERS if KINDS[name].threads else 0)
 
 
 def test_no_kind_is_left_out() -> None:
@@ -210,7 +212,7 @@ async def test_a_probe_in_the_place_of_libreoffice_gets_at_nothing(
     started, user = int(found.pop("threads")), int(found.pop("user"))
     assert len(found) == 15
     assert open_ways(found) == {}
-    assert user == 0 or 0 < started <= limits.CONVERT_THREADS
+    assert user == 0 or 0 < started <= limits.CONVERT_THREADS + OTHERS
 
 
 async def test_a_program_in_the_place_of_libreoffice_cannot_outlive_its_limit_of_computing(

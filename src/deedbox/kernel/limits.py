@@ -789,6 +789,7 @@ CANDIDATES_PER_HIT = 8
 RESCORE_ROWS = 4096
 INDEX_ROOM_ROWS = 4096
 INDEX_ROOM_SHARE = 4
+"""Columns have room for so many more rows, or for this part of what they have, if that is more."""
 SEARCH_THREADS = 16
 REWRITE_ROWS = 1024
 QUERY_TERMS = 64

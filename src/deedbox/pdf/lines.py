@@ -1,9 +1,9 @@
 """A line of text on a page, as a reader of its text is told of it."""
 
-from msgspec import Struct, json
+import msgspec
 
 
-class Line(Struct, frozen=True, array_like=True):
+class Line(msgspec.Struct, frozen=True, array_like=True):
     """Its place is in fractions of the page as it is displayed, from the top left corner."""
 
     text: str
@@ -15,5 +15,5 @@ class Line(Struct, frozen=True, array_like=True):
     """Whether a paragraph begins with it."""
 
 
-kept_pages = json.Decoder(list[list[Line]]).decode
+kept_pages = msgspec.json.Decoder(list[list[Line]]).decode
 """The lines of each page, as they are kept."""

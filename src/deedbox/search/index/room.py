@@ -42,5 +42,5 @@ class Room:
 
 
 def _roomy(rows: int) -> int:
-    """Memory that nothing was written to is not taken."""
+    """For how many rows there shall be room. Memory that nothing was written to is not taken."""
     return rows + max(limits.INDEX_ROOM_ROWS, rows // limits.INDEX_ROOM_SHARE)

@@ -28,10 +28,9 @@ def test_the_servers_disk_runs_full_and_has_room_again_under_load(tmp_path: Path
 
 def test_the_disk_of_postgresql_runs_full_and_has_room_again_under_load(tmp_path: Path) -> None:
     """Its log of writes is elsewhere: without room for that, PostgreSQL ends."""
-    with mounted(tmp_path / "disk", POSTGRES_MEGABYTES) as disk, own_folder() as log:
+    with own_folder() as folder, mounted(folder / "disk", POSTGRES_MEGABYTES) as disk:
         shutil.chown(disk.folder, "postgres", "postgres")
-        _open_the_way(tmp_path)
-        with made(disk.folder, log / "log") as postgres:
+        with made(disk.folder, folder / "log") as postgres:
             rig = Rig(Installation(tmp_path / "data", database_url=postgres.url))
             report = rig.run(lambda rig: _filled(rig, disk, TIMES, counted=True))
     print(f"R18 PostgreSQL's disk full {TIMES} times under load: {report} ({load()})")
@@ -71,10 +70,3 @@ async def _filled(rig: Rig, disk: SmallDisk, times: int, *, counted: bool = Fals
         assert "storage: storage_full" in (await rig.ready()).text
         await asyncio.to_thread(disk.empty)
         await rig.done(10)
-
-
-def _open_the_way(folder: Path) -> None:
-    """pytest's folders are for their owner alone, and PostgreSQL runs as another."""
-    for above in (folder, *folder.parents):
-        if above.owner() == "root" and above != Path("/"):
-            above.chmod(above.stat().st_mode | 0o011)

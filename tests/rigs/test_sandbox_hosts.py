@@ -89,9 +89,20 @@ def test_a_root_that_cannot_become_nobody_is_fenced_as_it_is(host: str, folder: 
 BECOME_NOBODY = """
 import os, sys
 from deedbox.kernel.sandbox import Fence, confine
-confine._become_nobody(Fence(writes=(sys.argv[1],)))
+confine._become_nobody(Fence(reads=tuple(sys.argv[2:]), writes=(sys.argv[1],)))
 print(os.getuid())
 """
+
+
+@as_root
+@pytest.mark.parametrize("closed", ["program", "program/inside"])
+def test_root_stays_root_where_nobody_could_not_get_at_a_place(closed: str, folder: Path) -> None:
+    (folder / "work").mkdir()
+    (folder / "program" / "inside").mkdir(parents=True)
+    program = str(folder / "program" / "inside")
+    assert said(BECOME_NOBODY, str(folder / "work"), program) == "65534"
+    (folder / closed).chmod(0o700)
+    assert said(BECOME_NOBODY, str(folder / "work"), program) == "0"
 
 
 @as_root

@@ -70,13 +70,16 @@ def _enclose(fence: Fence, threads: int, *, demanded: bool) -> None:
 
 def _become_nobody(fence: Fence) -> None:
     """Root becomes a user without rights, if that one can get at every place of the fence."""
-    places = [Path(place) for place in (*fence.reads, *fence.runs, *fence.writes) if os.path.exists(place)]
-    if not all(one.stat().st_mode & stat.S_IXOTH for place in places for one in place.resolve().parents):
+    own = [Path(place).resolve() for place in fence.writes if os.path.exists(place)]
+    others = [Path(place).resolve() for place in (*fence.reads, *fence.runs) if os.path.exists(place)]
+    passed = {above for place in (*own, *others) for above in place.parents}
+    passed.update(place for place in others if place.is_dir())
+    if not all(folder.stat().st_mode & stat.S_IXOTH for folder in passed):
         return
     try:
         os.setgroups([])  # the first to fail, before anything has another owner
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-        for folder in (place for place in map(Path, fence.writes) if place.is_dir()):
+        for folder in (place for place in own if place.is_dir()):
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, _NOBODY, _NOBODY, follow_symlinks=False)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)

@@ -176,12 +176,19 @@ def _databases(test: pytest.Item) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On another database than the usual one only what the usual run has not tried on it, unless all is asked for."""
-    if DATABASE == USUAL or WHOLE:
-        return
-    here = [item for item in items if _database_of(item) == DATABASE and _databases(item) == [DATABASE]]
-    config.hook.pytest_deselected(items=[item for item in items if item not in here])
-    items[:] = here
+    """On another database than the usual one only what the usual run has not tried on it, unless all is asked for.
+
+    The order is random, but a folder's tests come one after the other: they share a browser, and sandboxes."""
+    if DATABASE != USUAL and not WHOLE:
+        here = [item for item in items if _database_of(item) == DATABASE and _databases(item) == [DATABASE]]
+        config.hook.pytest_deselected(items=[item for item in items if item not in here])
+        items[:] = here
+    folders = list(dict.fromkeys(map(_folder_of, items)))
+    items.sort(key=lambda item: folders.index(_folder_of(item)))
+
+
+def _folder_of(item: pytest.Item) -> str:
+    return item.path.relative_to(TESTS).parts[0]
 
 
 def _database_of(item: pytest.Item) -> str | None:

@@ -38,8 +38,8 @@ _SPACES = str.maketrans({sign: " " for sign in map(chr, range(128)) if not sign.
 """Of a text in ASCII, all that is no letter or digit becomes a space: several times as fast as a pattern."""
 _LETTERS = re.compile(r"[^\W_]+")
 _PLAIN_TEXT = re.compile(
-    "[\0-\x7f\xa0\xa1\xa3-\xa9\xab\xac\xae-\xb1\xb6-\xb8\xbb\xbf-\u0148\u014a-\u017f\u2010-\u2027\u2030-\u203e\u20ac"
-    "\u2190-\u22ff]*"
+    "[\0-\x7f\xa0\xa1\xa3-\xa9\xab\xac\xae-\xb1\xb6-\xb8\xbb\xbf-\u013e\u0141-\u0148\u014a-\u017f\u2010-\u2027"
+    "\u2030-\u203e\u20ac\u2190-\u22ff]*"
 )
 """A text without signs that become letters, or parts of words, when they are folded: each of its words is what it is
 wherever it stands."""

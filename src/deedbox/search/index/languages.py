@@ -30,6 +30,8 @@ _SCRIPTS = (("\u0370", "\u03ff", "greek"), ("\u0400", "\u052f", "russian"), ("\u
 """First and last letter, and whose stems are taken."""
 _LEAD = 2
 """So many more stop words than English ones tell another language: some languages share theirs, as "die" and "of"."""
+_NONE: frozenset[str] = frozenset()
+"""One for all words: each of them would be 216 bytes."""
 
 
 def of_words(words: Iterable[str], among: Collection[str] = _NAMES) -> str:
@@ -58,7 +60,7 @@ class _Stops(dict[str, frozenset[str]]):
 
     def _found(self, word: str) -> frozenset[str]:
         if _stop_list(*_NAMES).analyze(word):  # as of most words, of none
-            return frozenset()
+            return _NONE
         return frozenset(language for language in _NAMES if not _stop_list(language).analyze(word))
 
 
@@ -66,7 +68,7 @@ class _Telling(_Stops):
     """Without single letters: these are stop words of many languages, and labels and variables of all."""
 
     def _found(self, word: str) -> frozenset[str]:
-        return _stops[word] if len(word) > 1 else frozenset()
+        return _stops[word] if len(word) > 1 else _NONE
 
 
 _stops, _telling = _Stops(), _Telling()

@@ -67,7 +67,6 @@ async def patiently(site: Site, machine: Machine) -> None:
     await machine.engine.index(site.corpus.workspace, serving, patient=True)
 
 
-@pytest.mark.both_databases
 async def test_a_new_machine_takes_the_snapshot_and_replays_the_rest(site: Site) -> None:
     first = await fill(site, *range(6))
     made = await site.make()
@@ -83,7 +82,6 @@ async def test_a_new_machine_takes_the_snapshot_and_replays_the_rest(site: Site)
     assert not list(machine.folder.rglob("*.incoming"))
 
 
-@pytest.mark.both_databases
 async def test_two_machines_with_disks_of_their_own_share_it_through_a_bucket(
     site: Site, s3_store: s3.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,7 +246,6 @@ class _Slow:
             yield data
 
 
-@pytest.mark.both_databases
 async def test_it_is_made_after_large_changes_and_at_most_daily(site: Site) -> None:
     await fill(site, 1)
     assert await site.plan() == 0, "so small a library needs none"
@@ -263,7 +260,6 @@ async def test_it_is_made_after_large_changes_and_at_most_daily(site: Site) -> N
     assert await site.plan() == 0, "nothing has changed"
 
 
-@pytest.mark.both_databases
 async def test_a_day_after_it_was_made_nothing_deleted_is_in_a_snapshot(site: Site) -> None:
     uploads = await fill(site, *range(6))
     made = await site.make()
@@ -284,7 +280,6 @@ async def test_a_day_after_it_was_made_nothing_deleted_is_in_a_snapshot(site: Si
     assert uploads[3].encode() in await site.stored(again)
 
 
-@pytest.mark.both_databases
 async def test_one_of_a_library_that_has_become_empty_goes_too(site: Site) -> None:
     uploads = await fill(site, *range(3))
     await site.make()
@@ -315,7 +310,6 @@ async def test_what_is_deleted_while_it_is_made_counts_as_deleted_since(site: Si
     assert await site.snapshot() is None
 
 
-@pytest.mark.both_databases
 async def test_one_of_a_recipe_out_of_service_goes(site: Site) -> None:
     await fill(site, *range(6))
     made = await site.make()

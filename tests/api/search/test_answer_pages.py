@@ -15,7 +15,7 @@ from tests.api.search.conftest import Search
 from tests.conftest import HandClock
 from tests.search.hashing import HashingEmbedder
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
+pytestmark = pytest.mark.anyio
 
 MODES = ["keyword", "semantic", "hybrid"]
 BODIES: list[dict[str, Any]] = [{}, {"offset": 90}, {"group_by": "document"}, {"min_relevance": 0.2, "offset": 3}]

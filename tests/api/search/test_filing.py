@@ -11,7 +11,7 @@ from tests.api.conftest import Api
 from tests.api.search.conftest import Search
 from tests.api.search.files import TEXT, doc_id, form, part, replace, send
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
+pytestmark = pytest.mark.anyio
 
 METADATA = {"year": 2026, "rent": 812.5, "kind": "lease", "open": True, "signed on": "2026-02-01"}
 TOO_MANY = json.dumps({str(number): 1 for number in range(limits.UPLOAD_VALUES + 1)})

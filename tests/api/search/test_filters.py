@@ -9,7 +9,7 @@ from deedbox.kernel import limits
 from tests.api.answers import faults
 from tests.api.search.conftest import Search
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
+pytestmark = pytest.mark.anyio
 
 FILED: dict[str, tuple[str, dict[str, Any]]] = {
     "old": ("leases", {"year": 2019, "open": False, "until": "2021-05-01"}),

@@ -10,7 +10,7 @@ from tests.api.search.conftest import Search
 from tests.api.search.test_completed import entry
 from tests.api.signing.conftest import Office
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
+pytestmark = pytest.mark.anyio
 
 TEXT = "The tenant pays the rent."
 

@@ -20,7 +20,7 @@ from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office
 from tests.api.signing.test_bulk import template
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
+pytestmark = pytest.mark.anyio
 
 READING = {"search", "read_page", "read_passages", "list_documents", "list_templates", "document_state", "verify"}
 ANN = {"name": "Ann", "email": "ann@example.com"}

@@ -165,7 +165,6 @@ async def test_the_receipt_of_another_answer_is_refused(search: Search) -> None:
     assert await verdict(search, {**first, **proof}) == "altered"
 
 
-@pytest.mark.both_databases
 async def test_sealed_documents_are_told_with_their_codes_to_those_who_may_read_them(search: Search) -> None:
     document = await Office(search.api).sealed(title="Lease of the harbour", signers=[signer("ann")])
     record = await entry(search.api, document)

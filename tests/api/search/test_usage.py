@@ -19,7 +19,7 @@ from tests.api.search.conftest import Search
 from tests.api.signing.conftest import Office
 from tests.api.test_mail_page import owner, strict
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
+pytestmark = pytest.mark.anyio
 
 PATH = "/api/v1/usage"
 LENGTH = {"day": 10, "month": 7}

@@ -67,8 +67,10 @@ class Rig:
         self._chance = random.Random(seed)
         self._alive: list[str] = []
         self._deleted: set[str] = set()
-        self._places: dict[str, str] = {}
-        """The collections of those that are not being moved."""
+        self._places: dict[str, tuple[str, int]] = {}
+        """The collections of those that are not being moved, each since which change of all: in the time of a slow
+        question a document may be moved away and back."""
+        self._changes = 0
         self._number = 0
         self._over = False
 
@@ -112,7 +114,7 @@ class Rig:
         files, place = {"file": (f"{self._number}.{kind}", KINDS[kind](parts))}, self._chance.choice(COLLECTIONS)
         answer = await http.post("/documents/upload", files=files, data={"collection": place})
         doc_id = self._checked(answer)["doc_id"]
-        self._places[doc_id] = place
+        self._place(doc_id, place)
         self._alive.append(doc_id)
         self.report.uploads += 1
         self.report.kinds = min(self.report.uploads, len(KINDS))
@@ -125,9 +127,13 @@ class Rig:
         del self._places[doc_id]
         answer = await http.patch(f"/documents/{doc_id}", json={"collection": place})
         if answer.status_code == 200:
-            self._places[doc_id] = place
+            self._place(doc_id, place)
             self.report.moves += 1
         self.report.answers_500 += answer.status_code == 500
+
+    def _place(self, doc_id: str, place: str) -> None:
+        self._changes += 1
+        self._places[doc_id] = (place, self._changes)
 
     async def _index(self, http: httpx.AsyncClient) -> None:
         if self.installation.database_url is None or not self._alive:
@@ -167,7 +173,7 @@ class Rig:
         ids = [result["metadata"]["doc_id"] for result in results]
         self.report.answered_deleted += sum(doc_id in deleted for doc_id in ids)
         if place is not None:
-            elsewhere = {each for each, lay in before.items() if self._places.get(each) == lay != place}
+            elsewhere = {each for each, lay in before.items() if self._places.get(each) == lay and lay[0] != place}
             self.report.answered_elsewhere += sum(doc_id in elsewhere for doc_id in ids)
         names = [result["chunk_id"] for result in results]
         self.report.doubled += len(names) - len(set(names))

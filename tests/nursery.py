@@ -231,6 +231,8 @@ def _prepared(order: Order, streams: list[int]) -> Order:
     for usual, own in enumerate(streams):
         os.dup2(own, usual)
         os.close(own)
+    # A shell makes what it starts in the background deaf to Ctrl-C, the nursery of such a run too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(order.folder)
     os.environ.clear()
     os.environ.update(order.environment)

@@ -832,6 +832,7 @@ GRAPH_SEARCH_MIN = 200
 GRAPH_SEARCH_MAX = 1000
 """The most that pgvector looks at before it goes on from where it was."""
 GRAPH_MEMORY_MB = 512
+"""In which PostgreSQL makes a graph, unless its own maintenance_work_mem gives more."""
 GRAPH_SECONDS = 4 * 3600
 NEAR_SPARE = 64
 

@@ -4,12 +4,16 @@ from typing import TypeAlias
 
 import psycopg
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, log
 from deedbox.kernel.db import Row, postgres
 
 Connection: TypeAlias = psycopg.Connection[Row]
 
 _GRAPH_LOCK = 0xDEED2
+_ENOUGH_MEMORY = """
+select set_config('maintenance_work_mem', greatest(setting::bigint, %s)::text, false)
+from pg_settings where name = 'maintenance_work_mem'
+"""
 
 
 def take_graph_lock(connection: Connection, index_id: int) -> bool:
@@ -22,7 +26,8 @@ def take_graph_lock(connection: Connection, index_id: int) -> bool:
 
 def make_graph(connection: Connection, index_id: int, dimensions: int) -> None:
     """Makes the graph beside reads and writes; one that was left unfinished goes first."""
-    connection.execute(f"set maintenance_work_mem = '{limits.GRAPH_MEMORY_MB}MB'".encode())
+    connection.execute(_ENOUGH_MEMORY, [limits.GRAPH_MEMORY_MB * 1024])
+    connection.add_notice_handler(_warn_of_little_memory)
     connection.execute(_without_graph(index_id))
     # By the inner product: the vectors have length 1, and those without a length are in it too.
     connection.execute(
@@ -32,6 +37,13 @@ def make_graph(connection: Connection, index_id: int, dimensions: int) -> None:
         f" where index_id = {index_id}".encode()
     )
     connection.execute("analyze search_index_chunks")
+
+
+def _warn_of_little_memory(notice: psycopg.errors.Diagnostic) -> None:
+    """pgvector tells when a graph outgrows the memory it is made in."""
+    told = notice.message_primary or ""
+    if "maintenance_work_mem" in told:
+        log.warning("PostgreSQL has too little memory to make a graph: it takes many times as long", reason=told)
 
 
 def drop_graph(url: str, index_id: int) -> None:

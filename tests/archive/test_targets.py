@@ -106,9 +106,9 @@ async def test_a_folder_may_lie_in_one_that_nobody_may_list(
     opened: list[str] = []
     real = os.open
 
-    def noted(path: Any, *more: Any) -> int:
+    def noted(path: Any, *more: Any, **named: Any) -> int:
         opened.append(os.fspath(path))
-        return real(path, *more)
+        return real(path, *more, **named)
 
     monkeypatch.setattr(os, "open", noted)
     mount = tmp_path / "mount"

@@ -27,6 +27,17 @@ SECONDS = 60
 ProxyName: TypeAlias = Literal["nginx", "caddy"]
 _PLACES = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"))
 _START = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 _NGINX_MAIN = """\
 user root;
@@ -96,9 +107,12 @@ def authority(folder: Path) -> Authority:
     root_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     root_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test authority")])
     names = x509.SubjectAlternativeName([x509.DNSName(NAME)])
-    root = _valid(root_name, root_name, root_key)
+    root = _valid(root_name, root_name, root_key).add_extension(_SIGNS_CERTIFICATES, critical=True)
     root = root.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    # Python 3.13 wants to know of each certificate by whose key it was issued.
+    issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key())
     leaf = _valid(root_name, x509.Name([]), key).add_extension(names, critical=True)
+    leaf = leaf.add_extension(issued_by, critical=False)
     made.root.write_bytes(root.sign(root_key, hashes.SHA256()).public_bytes(Encoding.PEM))
     made.chain.write_bytes(leaf.sign(root_key, hashes.SHA256()).public_bytes(Encoding.PEM))
     made.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
@@ -106,9 +120,10 @@ def authority(folder: Path) -> Authority:
 
 
 def _valid(issuer: x509.Name, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    own = key.public_key()
     return x509.CertificateBuilder(
-        issuer, subject, key.public_key(), x509.random_serial_number(), _START, _START + dt.timedelta(days=36500)
-    )
+        issuer, subject, own, x509.random_serial_number(), _START, _START + dt.timedelta(days=36500)
+    ).add_extension(x509.SubjectKeyIdentifier.from_public_key(own), critical=False)
 
 
 def replaced(text: str, others: Mapping[str, str]) -> str:

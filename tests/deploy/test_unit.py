@@ -94,9 +94,11 @@ def test_sandboxes_close_themselves_in_as_without_the_filter(tmp_path: Path) -> 
     allowed = set(expanded(settings("SystemCallFilter")))
     without = output([sys.executable, "-c", MEANS])
     assert output([*filtered(tmp_path, allowed), "-c", MEANS]) == without
-    # The check itself: a unit with the usual calls alone would leave sandboxes without a fence.
+    # The check itself: a unit with the usual calls alone would leave sandboxes without a fence. Landlock's are among
+    # them in newer releases of systemd.
     if without != "None":
-        assert output([*filtered(tmp_path, expanded(["@system-service"])), "-c", MEANS]) == "None"
+        usual = [name for name in expanded(["@system-service"]) if not name.startswith("landlock_")]
+        assert output([*filtered(tmp_path, usual), "-c", MEANS]) == "None"
 
 
 def test_documents_are_sent_signed_sealed_and_found_under_the_filter(tmp_path: Path, models_dir: Path) -> None:

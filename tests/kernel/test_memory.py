@@ -44,4 +44,5 @@ def test_what_threads_had_in_large_pieces_is_the_systems_again() -> None:
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True, timeout=120)
         left[told] = int(done.stdout)
     print(f"megabytes that stay after 36 pieces of 20 MB in six threads: {left}")
-    assert left["give back"] < 10
+    # Not one of the pieces: newer C libraries take memory for each thread in pages of 2 MB.
+    assert left["give back"] < 20 < left["leave it"]

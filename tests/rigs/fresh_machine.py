@@ -26,6 +26,7 @@ mount --make-rprivate /
 mount --bind "$0" "$0"
 mount --rbind /dev "$0/dev"
 mount -t proc proc "$0/proc"
+mount --rbind /sys "$0/sys"
 cd "$0"
 pivot_root . mnt
 umount -l /mnt

@@ -20,6 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from tests.pdf.pki import key_usage
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NAME = "localhost"
 SECONDS = 60
@@ -27,17 +29,6 @@ SECONDS = 60
 ProxyName: TypeAlias = Literal["nginx", "caddy"]
 _PLACES = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"))
 _START = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-_SIGNS_CERTIFICATES = x509.KeyUsage(
-    digital_signature=False,
-    content_commitment=False,
-    key_encipherment=False,
-    data_encipherment=False,
-    key_agreement=False,
-    key_cert_sign=True,
-    crl_sign=False,
-    encipher_only=False,
-    decipher_only=False,
-)
 
 _NGINX_MAIN = """\
 user root;
@@ -107,7 +98,7 @@ def authority(folder: Path) -> Authority:
     root_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     root_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test authority")])
     names = x509.SubjectAlternativeName([x509.DNSName(NAME)])
-    root = _valid(root_name, root_name, root_key).add_extension(_SIGNS_CERTIFICATES, critical=True)
+    root = _valid(root_name, root_name, root_key).add_extension(key_usage(ca=True), critical=True)
     root = root.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     # Python 3.13 wants to know of each certificate by whose key it was issued.
     issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key())

@@ -62,7 +62,7 @@ def issue(
         .not_valid_before(begins)
         .not_valid_after(ends)
         .add_extension(x509.BasicConstraints(ca, None), critical=True)
-        .add_extension(_key_usage(ca), critical=True)
+        .add_extension(key_usage(ca), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False)
     )
@@ -71,7 +71,7 @@ def issue(
     return Holder(builder.sign(signing_key, hashes.SHA256()), key)
 
 
-def _key_usage(ca: bool) -> x509.KeyUsage:
+def key_usage(ca: bool) -> x509.KeyUsage:
     return x509.KeyUsage(not ca, not ca, False, False, False, ca, ca, False, False)
 
 

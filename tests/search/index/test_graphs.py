@@ -18,7 +18,7 @@ DIMENSIONS, CHUNKS = 384, 2000
 
 @pytest.fixture
 def url(postgres_url: str) -> Iterator[str]:
-    """Of a database with an index of so many chunks, whose graph takes more than a megabyte."""
+    """Of a database with an index of so many chunks, whose graph takes more than two megabytes."""
     vectors = np.random.default_rng(7).standard_normal((CHUNKS, DIMENSIONS), np.float32)
     with postgres_indexes(postgres_url) as indexes:
         index = indexes.open(("wsp", "recipe"), DIMENSIONS)

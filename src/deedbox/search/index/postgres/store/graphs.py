@@ -43,7 +43,7 @@ def _warn_of_little_memory(notice: psycopg.errors.Diagnostic) -> None:
     """pgvector tells when a graph outgrows the memory it is made in."""
     told = notice.message_primary or ""
     if "maintenance_work_mem" in told:
-        log.warning("PostgreSQL has too little memory to make a graph: it takes many times as long", reason=told)
+        log.warning("PostgreSQL has too little memory to make a graph: it takes much longer", reason=told)
 
 
 def drop_graph(url: str, index_id: int) -> None:

@@ -106,7 +106,11 @@ class Client:
     async def _act_on_batch(self, name: str) -> None:
         """The documents that its rows became are signed like others; it is itself paused, resumed or canceled."""
         ledger, place = self._ledger, self._ledger.places[name]
-        for row in (await self._doors.sender.get(f"{place}/rows")).json()["rows"]:
+        looked = await self._doors.sender.get(f"{place}/rows")
+        if looked.status_code != 200:
+            ledger.faults.append(f"lost: the rows of {name}, which are answered {looked.status_code}")
+            return
+        for row in looked.json()["rows"]:
             title = f"{name}, part {row['index']}"
             if row["document_id"] and title not in ledger.places:
                 ledger.places[title] = f"/api/v1/documents/{row['document_id']}"
@@ -175,7 +179,11 @@ class Client:
                 if followed.status_code != 409:
                     self._ledger.faults.append(f"lost: a link of {title} leads nowhere: {followed.text}")
                 return None
-            cookies[signer_id] = await self._doors.look(followed)
+            cookie, shown = await self._doors.look(followed)
+            if shown.status_code != 200:
+                self._ledger.faults.append(f"lost: the session of a signer of {title}, who had followed a link")
+                return None
+            cookies[signer_id] = cookie
         return cookies[signer_id]
 
     async def ask(self, asked: Asked) -> Any:

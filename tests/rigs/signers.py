@@ -42,17 +42,17 @@ class Doors:
         assert link.status_code == 201, link.text
         followed = await self.follow(link.json()["url"])
         assert followed.status_code == 303, followed.text
-        return await self.look(followed)
+        cookie, shown = await self.look(followed)
+        assert shown.status_code == 200, shown.text
+        return cookie
 
     async def follow(self, url: str) -> httpx.Response:
         return await self.public.get(urlsplit(url).path)
 
-    async def look(self, followed: httpx.Response) -> str:
-        """The cookie that following a link gave, once the document was shown with it."""
+    async def look(self, followed: httpx.Response) -> tuple[str, httpx.Response]:
+        """The cookie that following a link gave, and the answer that shows the document with it."""
         cookie = followed.headers["set-cookie"].partition(";")[0]
-        shown = await self.public.get(f"{followed.headers['location']}/session", headers={"Cookie": cookie})
-        assert shown.status_code == 200, shown.text
-        return str(cookie)
+        return cookie, await self.public.get(f"{followed.headers['location']}/session", headers={"Cookie": cookie})
 
     async def act(self, cookie: str, verb: str, body: Any, **headers: str) -> httpx.Response:
         """`complete` or `decline`, as the signer whose cookie it is."""

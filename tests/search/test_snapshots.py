@@ -196,8 +196,8 @@ async def test_it_stays_when_only_the_store_is_away(site: Site) -> None:
 
 
 class _Away:
-    def open_range(self, location: str) -> AsyncIterator[bytes]:
-        raise Unavailable(f"The store does not answer: {location}.")
+    def open_range(self, location: str, *, chunk_bytes: int) -> AsyncIterator[bytes]:
+        raise Unavailable(f"The store does not answer: {location}, {chunk_bytes} bytes.")
 
 
 async def test_an_index_that_is_built_anew_on_demand_is_built_from_the_database(site: Site) -> None:
@@ -237,11 +237,11 @@ class _Slow:
         self._site, self._left = site, most
         self.reached, self.go_on = asyncio.Event(), asyncio.Event()
 
-    async def open_range(self, location: str) -> AsyncIterator[bytes]:
+    async def open_range(self, location: str, *, chunk_bytes: int) -> AsyncIterator[bytes]:
         if self._left < 0:
             self.reached.set()
             await self.go_on.wait()
-        async for data in self._site.blobs.open_range(location):
+        async for data in self._site.blobs.open_range(location, chunk_bytes=chunk_bytes):
             self._left -= len(data)
             yield data
 

@@ -75,6 +75,9 @@ async def test_a_range_is_a_slice(shelf: Shelf, start: int, length: int | None) 
     chunks = [chunk async for chunk in shelf.blobs.open_range(location, start, length)]
     assert b"".join(chunks) == data[start : None if length is None else start + length]
     assert all(0 < len(chunk) <= limits.BLOB_CHUNK_BYTES for chunk in chunks)
+    chunks = [chunk async for chunk in shelf.blobs.open_range(location, start, length, chunk_bytes=500_000)]
+    assert b"".join(chunks) == data[start : None if length is None else start + length]
+    assert [len(chunk) for chunk in chunks[:-1]] == [500_000] * (len(chunks) - 1)
 
 
 async def test_equal_bytes_share_a_file(shelf: Shelf, db: Database) -> None:

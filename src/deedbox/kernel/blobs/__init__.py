@@ -7,6 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Unavailable
 
@@ -77,8 +78,10 @@ class Blobs(Protocol):
     def receive(self, max_bytes: int) -> Incoming:
         """A new upload of at most max_bytes."""
 
-    def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
-        """The bytes from start on, in chunks; LostFile if they are not there."""
+    def open_range(
+        self, location: str, start: int = 0, length: int | None = None, *, chunk_bytes: int = limits.BLOB_CHUNK_BYTES
+    ) -> AsyncIterator[bytes]:
+        """The bytes from start on, in chunks of so many at most; LostFile if they are not there."""
 
     async def read(self, location: str, max_bytes: int) -> bytes:
         """All the bytes; TooLarge if there are more than max_bytes, LostFile if they are not there."""

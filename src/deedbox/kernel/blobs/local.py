@@ -60,7 +60,9 @@ class LocalBlobs:
             in_thread=in_thread,
         )
 
-    async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+    async def open_range(
+        self, location: str, start: int = 0, length: int | None = None, *, chunk_bytes: int = limits.BLOB_CHUNK_BYTES
+    ) -> AsyncIterator[bytes]:
         if location in self._lent:
             if lent := self._lent[location][start : None if length is None else start + length]:
                 yield lent
@@ -69,7 +71,7 @@ class LocalBlobs:
         try:
             end = start + length if length is not None else os.fstat(file).st_size
             while start < end:
-                size = min(limits.BLOB_CHUNK_BYTES, end - start)
+                size = min(chunk_bytes, end - start)
                 chunk = self._in_memory(file, size, start)
                 if chunk is not None:
                     await asyncio.sleep(0)  # so that others get their turn

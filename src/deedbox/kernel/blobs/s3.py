@@ -57,7 +57,9 @@ class S3Blobs:
             in_thread=self._handed,
         )
 
-    async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+    async def open_range(
+        self, location: str, start: int = 0, length: int | None = None, *, chunk_bytes: int = limits.BLOB_CHUNK_BYTES
+    ) -> AsyncIterator[bytes]:
         _check(location)
         if location in self._lent:
             if lent := self._lent[location][start : None if length is None else start + length]:
@@ -66,7 +68,7 @@ class S3Blobs:
         with _named(location):
             reading = await self._in_thread(self.bucket.open, location, start, length)
         try:
-            while chunk := await self._in_thread(reading.read, limits.BLOB_CHUNK_BYTES):
+            while chunk := await self._in_thread(reading.read, chunk_bytes):
                 yield chunk
         finally:
             # In a thread, and not waited for: that of a cancelled request may still be reading.

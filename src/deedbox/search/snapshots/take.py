@@ -91,15 +91,12 @@ class TakeSnapshots:
 
     async def _take_pieces(self, download: "_Download", waiting: Iterator[tuple[int, Blob]]) -> None:
         for begin, blob in waiting:
-            digest, at, block = hashlib.sha256(), begin, bytearray()
-            async for data in self._blobs.open_range(blob.location):
+            digest, at = hashlib.sha256(), begin
+            async for block in self._blobs.open_range(blob.location, chunk_bytes=limits.SNAPSHOT_BLOCK_BYTES):
                 self._builds.go_on()
-                block += data
-                if len(block) >= limits.SNAPSHOT_BLOCK_BYTES:
-                    await asyncio.to_thread(download.write, digest, at, bytes(block))
-                    at, block = at + len(block), bytearray()
-            await asyncio.to_thread(download.write, digest, at, bytes(block))
-            if at + len(block) != begin + blob.size_bytes or digest.hexdigest() != blob.sha256:
+                await asyncio.to_thread(download.write, digest, at, block)
+                at += len(block)
+            if at != begin + blob.size_bytes or digest.hexdigest() != blob.sha256:
                 raise IndexUnusable(f"The blob {blob.sha256} is not what was stored.")
             await asyncio.to_thread(download.flush, begin, blob.size_bytes)
 

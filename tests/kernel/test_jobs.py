@@ -16,8 +16,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import BadRequest, Code, Unavailable
-from deedbox.kernel.jobs import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, NewJob, Runner, Work, store
-from deedbox.kernel.jobs.job import Slots
+from deedbox.kernel.jobs import BULK, NORMAL, PATIENT, URGENT, GiveUp, Job, LeaseLost, NewJob, Runner, Work, store
+from deedbox.kernel.jobs.job import PRIORITIES, Slots
 from deedbox.kernel.jobs.runner import retry_delay
 from tests.conftest import HandClock
 
@@ -162,18 +162,20 @@ async def test_jobs_are_claimed_by_priority_and_then_by_time(bench: Bench) -> No
     late = await bench.add(priority=NORMAL)
     bulk = await bench.add(priority=BULK, run_at=bench.clock.now() - timedelta(seconds=limits.JOB_LATE_SECONDS - 1))
     early = await bench.add(priority=NORMAL, run_at=bench.clock.now() - timedelta(seconds=5))
+    patient = await bench.add(priority=PATIENT, run_at=bench.clock.now() - timedelta(seconds=10))
     urgent = await bench.add(priority=URGENT)
     assert [job.id for job in await bench.claim(most=3)] == [urgent, early, late]
-    assert [job.id for job in await bench.claim()] == [bulk]
+    assert [job.id for job in await bench.claim()] == [patient, bulk]
 
 
-async def test_bulk_work_that_is_late_waits_for_no_ordinary_work_that_came_after_it(bench: Bench) -> None:
+@pytest.mark.parametrize("priority", [NORMAL, PATIENT])
+async def test_bulk_work_that_is_late_waits_for_no_work_that_came_after_it(bench: Bench, priority: int) -> None:
     """Else a bulk send would wait for as long as documents come in to be indexed."""
     now = bench.clock.now()
-    first = await bench.add(priority=NORMAL, run_at=now - timedelta(seconds=limits.JOB_LATE_SECONDS + 5))
+    first = await bench.add(priority=priority, run_at=now - timedelta(seconds=limits.JOB_LATE_SECONDS + 5))
     late = [timedelta(seconds=limits.JOB_LATE_SECONDS + more) for more in (1, 0)]
     bulk = [await bench.add(priority=BULK, run_at=now - before) for before in late]
-    after = await bench.add(priority=NORMAL, run_at=now - timedelta(seconds=5))
+    after = await bench.add(priority=priority, run_at=now - timedelta(seconds=5))
     urgent = await bench.add(priority=URGENT)
     claimed = [(await bench.claim(most=1))[0].id for _ in range(5)]
     assert claimed == [urgent, first, *bulk, after]
@@ -189,7 +191,8 @@ async def test_a_lapsed_job_takes_its_turn_among_those_that_wait(bench: Bench) -
     assert {job.id for job in await bench.claim()} == set(waiting)
 
 
-async def test_work_that_stalls_leaves_room_for_what_is_more_urgent(bench: Bench) -> None:
+@pytest.mark.parametrize("stalled", [PATIENT, BULK])
+async def test_work_that_stalls_leaves_room_for_what_is_more_urgent(bench: Bench, stalled: int) -> None:
     begun: list[int] = []
 
     async def handler(work: Work) -> None:
@@ -198,7 +201,7 @@ async def test_work_that_stalls_leaves_room_for_what_is_more_urgent(bench: Bench
 
     runner = bench.runner(handler, concurrency=4)
     await runner.start(alone=False)
-    for priority, most in ((BULK, 2), (NORMAL, 3), (URGENT, 4)):
+    for priority, most in ((stalled, 2), (NORMAL, 3), (URGENT, 4)):
         for _ in range(4):
             await bench.add(priority=priority)
         runner.wake()
@@ -206,7 +209,32 @@ async def test_work_that_stalls_leaves_room_for_what_is_more_urgent(bench: Bench
             while len(begun) < most:
                 await asyncio.sleep(0.01)
     await runner.stop(seconds=0)
-    assert begun == [BULK, BULK, NORMAL, URGENT]
+    assert begun == [stalled, stalled, NORMAL, URGENT]
+
+
+async def test_a_mail_waits_for_no_documents_to_be_indexed_however_many_and_long_they_wait(bench: Bench) -> None:
+    begun: list[int] = []
+
+    async def handler(work: Work) -> None:
+        begun.append(work.job.priority)
+        if work.job.priority == PATIENT:
+            await never(work)
+
+    runner = bench.runner(handler, concurrency=4)
+    for _ in range(20):
+        await bench.add(priority=PATIENT)
+    bench.clock.forward(limits.JOB_LATE_SECONDS + 1)
+    await runner.start(alone=False)
+    async with asyncio.timeout(30):
+        while begun.count(PATIENT) < 2:
+            await asyncio.sleep(0.01)
+    for _ in range(3):
+        await bench.add()
+    async with asyncio.timeout(30):
+        while begun.count(NORMAL) < 3:
+            await asyncio.sleep(0.01)
+    await runner.stop(seconds=0)
+    assert begun.count(PATIENT) == 2
 
 
 async def test_a_bulk_job_that_stalls_leaves_one_of_two_slots_to_others(bench: Bench) -> None:
@@ -258,11 +286,11 @@ async def test_urgent_jobs_that_stall_leave_one_slot_to_others(bench: Bench) -> 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 3])
 async def test_few_slots_are_enough_for_every_priority(bench: Bench, concurrency: int) -> None:
-    ids = [await bench.add(priority=priority) for priority in (BULK, NORMAL, URGENT) for _ in range(2)]
+    ids = [await bench.add(priority=priority) for priority in PRIORITIES for _ in range(2)]
     runner = bench.runner(leave_effect, concurrency=concurrency)
     await runner.start(alone=False)
     async with asyncio.timeout(30):
-        while len(await bench.effects()) < 6:
+        while len(await bench.effects()) < len(ids):
             await asyncio.sleep(0.01)
     await runner.stop()
     assert sorted(await bench.effects()) == sorted(ids)

@@ -171,7 +171,7 @@ JOB_LEASE_SECONDS = 30
 JOB_CLAIM = 16
 JOB_POLL_SECONDS = 1
 JOB_LATE_SECONDS = 30
-"""Bulk work that is due for so long no longer waits for ordinary work that came after it."""
+"""Work that is due for so long no longer waits for more pressing work that came after it, unless that is urgent."""
 JOB_RETRY_BASE_SECONDS = 2
 JOB_RETRY_MAX_SECONDS = 3600
 JOB_AWAY_SECONDS = 5

@@ -88,6 +88,7 @@ def plan(tx: Tx, engine: SearchEngine, reader: Reader, doc_ids: Sequence[str] | 
         jobs.NewJob(
             INDEX_JOB,
             msgspec.to_builtins(order),
+            priority=jobs.PATIENT,
             unique_key=f"{INDEX_JOB}:{workspace_id}:{scope}{reach}",
             workspace_id=workspace_id,
             max_attempts=limits.INDEX_JOB_ATTEMPTS,

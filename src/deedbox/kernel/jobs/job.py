@@ -10,8 +10,9 @@ from deedbox.kernel import limits
 
 State: TypeAlias = Literal["ready", "running", "done", "parked"]
 
-PRIORITIES = URGENT, NORMAL, BULK = 0, 5, 9
-_KEPT = {URGENT: 0.0, NORMAL: 0.25, BULK: 0.5}
+PRIORITIES = URGENT, NORMAL, PATIENT, BULK = 0, 5, 7, 9
+"""Patient is what comes in great numbers and is waited for by nobody in particular: documents to be indexed."""
+_KEPT = {URGENT: 0.0, NORMAL: 0.25, PATIENT: 0.5, BULK: 0.5}
 """The part of a worker's slots that a priority leaves to more urgent ones."""
 _KEPT_OF_URGENT = 1
 """The slots that urgent jobs leave to all others, unless it is the only one."""

@@ -11,7 +11,7 @@ from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.jobs.job import BULK, NORMAL, PRIORITIES, URGENT, Job, LeaseLost, NewJob, Progress, Slots
+from deedbox.kernel.jobs.job import PRIORITIES, URGENT, Job, LeaseLost, NewJob, Progress, Slots
 
 _PROGRESS = msgspec.json.Decoder(Progress)
 
@@ -98,8 +98,8 @@ def cancel(tx: Tx, unique_key: str) -> bool:
 
 
 def claim(tx: Tx, worker: str, slots: Slots, now: datetime) -> list[Job]:
-    """Jobs that are due, or whose lease has lapsed, now leased to this worker; the most urgent first, but for bulk work
-    that has waited for long."""
+    """Jobs that are due, or whose lease has lapsed, now leased to this worker; the most urgent first, but for work that
+    has waited for long."""
     # The kinds in the text, as in `of_kind`: they are names of handlers, never what somebody wrote.
     named = ", ".join(f"'{kind}'" for kind in slots.kinds)
     of_kinds = f"and kind in ({named})" if named else ""
@@ -113,16 +113,16 @@ def claim(tx: Tx, worker: str, slots: Slots, now: datetime) -> list[Job]:
     return jobs
 
 
-def _turns(tx: Tx, oldest: str, slots: Slots, now: float) -> tuple[int, ...]:
-    """The priorities, the most urgent first. Bulk work that is late comes before ordinary work that is due since a
-    later moment: else it would wait for as long as there is any."""
-    if slots.free(BULK) <= 0 or slots.free(NORMAL) <= 0:
-        return PRIORITIES
-    bulk = tx.one(oldest, priority=BULK, now=now - limits.JOB_LATE_SECONDS)
-    if bulk is None:
-        return PRIORITIES
-    normal = tx.one(oldest, priority=NORMAL, now=now)
-    return PRIORITIES if normal is not None and normal[0] <= bulk[0] else (URGENT, BULK, NORMAL)
+def _turns(tx: Tx, oldest: str, slots: Slots, now: float) -> list[int]:
+    """The priorities, the most urgent first. Of the others, work that is late comes before what is due since a later
+    moment: else it would wait for as long as there is any."""
+    others = [priority for priority in PRIORITIES if priority != URGENT]
+    able = [priority for priority in others if slots.free(priority) > 0]
+    late: dict[int, float] = {}
+    for priority in able if len(able) > 1 else []:
+        if (found := tx.one(oldest, priority=priority, now=now - limits.JOB_LATE_SECONDS)) is not None:
+            late[priority] = found[0]
+    return [URGENT, *sorted(others, key=lambda priority: (late.get(priority, now), priority))]
 
 
 def _claim(tx: Tx, sql: str, *, now: float, **values: Any) -> list[Job]:

@@ -166,7 +166,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             ge=1,
             le=64,
             description="Background jobs that run at the same time in this process. A quarter of these places is kept "
-            "for signing, and another for all that is no bulk work.",
+            "for signing, and another for all that neither indexes documents nor is bulk work.",
         ),
     ] = 4
     models_dir: Annotated[

@@ -164,6 +164,20 @@ async def test_a_stopping_server_finishes_what_is_under_way_and_refuses_the_rest
     assert (await under_way).status_code == 200
 
 
+async def test_a_request_whose_key_is_looked_up_when_the_server_begins_to_stop_is_finished(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit = api.guard.admit
+
+    async def stopping_meanwhile(*words: Any) -> Any:
+        api.guard.draining = True
+        return await admit(*words)
+
+    monkeypatch.setattr(api.guard, "admit", stopping_meanwhile)
+    assert (await api.get("/api/v1/me")).status_code == 200
+    assert (await api.get("/api/v1/me")).status_code == 503
+
+
 async def test_callers_without_a_key_are_counted_by_address(
     database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:

@@ -201,10 +201,22 @@ def _host(origin: bytes) -> bytes | None:
 class _Exchange:
     """One request and its response."""
 
-    __slots__ = ("_described", "_guard", "_headers", "_receive", "_rest", "_scope", "_send", "_started", "_status")
+    __slots__ = (
+        "_came_after_stop",
+        "_described",
+        "_guard",
+        "_headers",
+        "_receive",
+        "_rest",
+        "_scope",
+        "_send",
+        "_started",
+        "_status",
+    )
 
     def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send) -> None:
         self._guard = guard
+        self._came_after_stop = guard.draining
         self._scope = scope
         self._rest = rest.of(scope, receive)
         self._receive = self._rest.receive if self._rest else receive
@@ -295,7 +307,7 @@ class _Exchange:
         return self._guard.places.held({address: per_address, context.holder: most})
 
     def _refuse_when_busy(self) -> None:
-        if self._guard.draining:
+        if self._came_after_stop:
             raise Unavailable("The server is stopping. Try again in a moment.", code=Code.DRAINING)
         if self._guard.metrics.in_flight >= limits.IN_FLIGHT_REQUESTS:
             raise Unavailable("Too many requests at once. Try again in a moment.")

@@ -1,6 +1,7 @@
 """`deedbox serve` as a user meets it: a process of its own, started, stopped, and refused."""
 
 import asyncio
+import importlib.util
 import json
 import os
 import shutil
@@ -138,6 +139,14 @@ def test_a_stop_lets_a_request_under_way_finish(tmp_path: Path) -> None:
     assert running.process.wait(60) == 0
     with server.running(tmp_path / "data") as second, second.client(running.api_key) as http:
         assert "slow" in [key["name"] for key in http.get("/api/v1/keys").json()["keys"]]
+
+
+def test_a_server_imports_no_library_for_models_that_it_does_not_use() -> None:
+    others = {"pydantic", "attr"}
+    assert all(importlib.util.find_spec(name) for name in others), "only where they are installed it can be seen"
+    code = f"import sys; from deedbox.web import app; app.put_together(app.ROUTES); print(*{others} & {{*sys.modules}})"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
 
 
 def refused_soon(address: str) -> bool:

@@ -1,6 +1,7 @@
 """What bounds a request: size, time, how many at once, how many from one address."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from litestar import get, post
 from litestar.response import Stream
 
 from deedbox.kernel import limits
+from deedbox.kernel.errors import DeedboxError
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
@@ -176,6 +178,18 @@ async def test_a_request_whose_key_is_looked_up_when_the_server_begins_to_stop_i
     monkeypatch.setattr(api.guard, "admit", stopping_meanwhile)
     assert (await api.get("/api/v1/me")).status_code == 200
     assert (await api.get("/api/v1/me")).status_code == 503
+
+
+@pytest.mark.parametrize("path", ["/query", "/api/v1/documents"])
+async def test_what_was_refused_is_out_of_memory_at_once(api: Api, path: str) -> None:
+    """Not when the collector comes: a caller could fill the memory with bodies until then."""
+    gc.collect()
+    gc.disable()
+    try:
+        assert (await api.post(path, json={"query": 1, "title": 1})).status_code == 400
+        assert [one for one in gc.get_objects() if isinstance(one, DeedboxError)] == []
+    finally:
+        gc.enable()
 
 
 async def test_callers_without_a_key_are_counted_by_address(

@@ -260,16 +260,23 @@ class _Exchange:
     async def _answer(self, context: Context, path: str) -> None:
         try:
             await self._in_time(context)
+            return
         except _Refused as refused:
             self._describe(refused.standing)
             sent_away = context.door.opener == "person" and isinstance(refused.error, Unauthorized)
-            await self._refuse(to_login() if sent_away else refusal(self._scope, path, refused.error))
+            answer = to_login() if sent_away else refusal(self._scope, path, refused.error)
         except Exception as error:  # whatever escapes a route must still give the caller its envelope
-            ours = translated(error)
-            self._guard.note_refusal(ours)
-            if ours.status == 500:
-                log.error("a request failed", exception=error, path=path)
-            await self._refuse(refusal(self._scope, path, ours))
+            answer = self._answer_to(error, path)
+        await self._refuse(answer)
+
+    def _answer_to(self, error: Exception, path: str) -> ErrorBody:
+        ours = translated(error)
+        self._guard.note_refusal(ours)
+        if ours.status == 500:
+            log.error("a request failed", exception=error, path=path)
+        # Some of its frames hold the error itself, others the body: a circle, and as large as the collector is late.
+        error.__traceback__ = None
+        return refusal(self._scope, path, ours)
 
     async def _in_time(self, context: Context) -> None:
         try:

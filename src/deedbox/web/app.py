@@ -115,7 +115,7 @@ class _Application(Litestar):
     @staticmethod
     def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
         """For structs alone. The framework's own are also for pydantic and attrs, and import them wherever they happen
-        to be installed: a quarter of a second of each start."""
+        to be installed, at each start."""
         return [*plugins, MsgspecDIPlugin()]
 
 

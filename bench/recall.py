@@ -58,6 +58,7 @@ def vectors(sets: list[Path], keep: Path | None) -> tuple[Floats, Floats]:
 
 def measure(wish: Any, folder: Path, documents: Floats, queries: Floats) -> None:
     """Fills an index one upload after another, as people do, and prints the figures."""
+    limits.INDEX_EXACT_CHUNKS = 0  # what the bits find, however few chunks there are
     index, top = LocalIndex(folder, documents.shape[1], "bench"), limits.LEG_CANDIDATES
     for begin in range(0, len(documents), AT_ONCE):
         block = documents[begin : begin + AT_ONCE]

@@ -16,6 +16,8 @@ BEGIN, END = "<!-- figures, written by make bench -->", "<!-- end of figures -->
 RUNS: Mapping[str, tuple[str, ...]] = {
     "request": ("request",),
     "freeze": ("freeze",),
+    "title_search": ("title_search",),
+    "contention": ("contention",),
     "write": ("write",),
     "start": ("start",),
     "pages": ("pages",),
@@ -42,7 +44,7 @@ models run by hand."""
 
 
 class Measured(msgspec.Struct, forbid_unknown_fields=True):
-    """What one run has told."""
+    """The figures of one run on one machine."""
 
     commit: str
     machine: str
@@ -157,45 +159,39 @@ ROWS: Sequence[Row] = (
 )
 
 
-def kept() -> dict[str, Measured]:
-    """What was measured, by run."""
-    return msgspec.json.decode(KEPT.read_bytes(), type=dict[str, Measured])
+def kept() -> dict[str, list[Measured]]:
+    """Return what was measured, by run, one entry for each machine."""
+    return msgspec.json.decode(KEPT.read_bytes(), type=dict[str, list[Measured]])
 
 
-def keep(measured: Mapping[str, Measured]) -> None:
-    text = json.dumps(msgspec.to_builtins(measured), ensure_ascii=False, indent=1, sort_keys=True)
-    KEPT.write_text(text + "\n", encoding="utf-8")
+def replace(measurements: Sequence[Measured], new: Measured) -> list[Measured]:
+    """Return the measurements with the new one in place of the same machine's older one."""
+    return sorted([*(one for one in measurements if one.machine != new.machine), new], key=lambda one: one.machine)
 
 
-def rendered(measured: Mapping[str, Measured]) -> str:
-    """The table with what was measured; a row that was not is left out."""
-    return "\n".join([BEGIN, "", *_lines(measured), "", *_machines(measured), "", END])
+def rendered(measured: Mapping[str, Sequence[Measured]]) -> str:
+    """Return the table; a row that was not measured is left out."""
+    return "\n".join([BEGIN, "", *_lines(measured), "", END])
 
 
-def _lines(measured: Mapping[str, Measured]) -> Iterator[str]:
-    yield "| figure | Deedbox | beside it | commit |"
-    yield "|---|---|---|---|"
+def _lines(measured: Mapping[str, Sequence[Measured]]) -> Iterator[str]:
+    yield "| figure | Deedbox | next to it | machine | commit |"
+    yield "|---|---|---|---|---|"
     for row in ROWS:
-        if (found := measured.get(row.run)) is not None:
-            cells = [cell.format_map(found.figures) for cell in (row.what, row.ours, row.beside)]
-            yield f"| {' | '.join(cells)} | `{found.commit}` |"
-
-
-def _machines(measured: Mapping[str, Measured]) -> Iterator[str]:
-    commits: dict[str, list[str]] = {}
-    for row in ROWS:
-        if (found := measured.get(row.run)) is not None and found.commit not in commits.setdefault(found.machine, []):
-            commits[found.machine].append(found.commit)
-    told = "; ".join(f"{', '.join(f'`{one}`' for one in those)} on {machine}" for machine, those in commits.items())
-    yield f"Each was measured at the commit beside it: {told}."
+        before = ""
+        for found in measured.get(row.run, ()):
+            what, *cells = (cell.format_map(found.figures) for cell in (row.what, row.ours, row.beside))
+            shown, before = "" if what == before else what, what
+            yield f"| {' | '.join([shown, *cells])} | {found.machine} | `{found.commit}` |"
 
 
 def replaced(readme: str, table: str) -> str:
-    """README with this table."""
+    """Return the README with this table."""
     return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: table, readme, flags=re.DOTALL)
 
 
-def write(readme: Path, measured: Mapping[str, Measured]) -> None:
-    """Keeps the figures, and puts them into README."""
-    keep(measured)
+def write(readme: Path, measured: Mapping[str, Sequence[Measured]]) -> None:
+    """Store the figures and put them into the README."""
+    text = json.dumps(msgspec.to_builtins(measured), ensure_ascii=False, indent=1, sort_keys=True)
+    KEPT.write_text(text + "\n", encoding="utf-8")
     readme.write_text(replaced(readme.read_text(encoding="utf-8"), rendered(measured)), encoding="utf-8")

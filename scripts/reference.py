@@ -51,8 +51,10 @@ def scopes() -> str:
 def errors() -> str:
     lines = [
         "# Errors\n",
-        'The body of an error is `{"error", "status"}` under `/api/v1` and `{"error"}` elsewhere. The header',
-        "`X-Service-Error-Code` says the reason to a program, `X-Request-Id` finds the request in the server's log.\n",
+        'The body of an error is `{"error", "status"}` under `/api/v1` and `{"error"}` elsewhere. A file of an',
+        "unsupported type adds `supported`, the list of all types. `/v1/embeddings` answers in OpenAI's shape:",
+        '`{"error": {"message", "type", "param", "code"}}`. The header `X-Service-Error-Code` says the reason to a',
+        "program; `X-Request-Id` finds the request in the server's log.\n",
         "| code | meaning |",
         "|---|---|",
     ]

@@ -43,6 +43,7 @@ _CLIENTS = (
     "boto3",
     "botocore",
 )
+_TOKEN = re.compile(r"\b(deed_[a-z]+_|whsec_)")
 _DIALS = {"create_connection", "open_connection", "open_unix_connection", "create_unix_connection"}
 
 _DECODES, _DECODERS = ({f"msgspec.{form}.{name}" for form in ("json", "msgpack")} for name in ("decode", "Decoder"))
@@ -153,6 +154,17 @@ def decoders(module: ast.Module) -> Iterator[Offence]:
             yield _at(call, "a decoder in a function")
 
 
+def tokens(module: ast.Module) -> Iterator[Offence]:
+    """Logs redact what begins with a prefix of `kernel/tokens.py`: a token without one would be logged in full."""
+    skipped = _docstrings(module)
+    for node in _nodes(module):
+        text = None if id(node) in skipped else _text(node)
+        if text and (found := _TOKEN.search(text)):
+            yield _at(node, f"the prefix of a token {found[0]!r}")
+        if isinstance(node, (ast.Attribute, ast.alias)) and "token_urlsafe" in ast.unparse(node):
+            yield _at(node, "a token without a prefix")
+
+
 @functools.lru_cache(maxsize=1)
 def _module(name: str) -> ast.Module:
     return ast.parse((SOURCE / name).read_text(encoding="utf-8"))
@@ -177,6 +189,11 @@ RULES: dict[Linter, Callable[[str], bool]] = {
     many_parameters: lambda _: False,
     # Those of kinds that are not known before, one thread at a time.
     decoders: lambda name: name == "kernel/decoders.py",
+    # Idempotency keys, a password for a demonstration and one that is compared with what nobody has: none of them opens
+    # anything.
+    tokens: lambda name: name.startswith(
+        ("kernel/tokens.py", "kernel/slow_hash.py", "web/frame/forms.py", "client/call.py", "cli/demo/")
+    ),
 }
 """Each with the modules that it does not hold for."""
 
@@ -249,6 +266,11 @@ def test_the_linters_find_what_the_exempt_files_are_known_to_hold() -> None:
         (decoders, "msgspec.msgpack.decode(data, type=list[Mail])"),
         (decoders, "to_thread(msgspec.json.decode, data, type=Mail)"),
         (decoders, "@cache\ndef f(kind):\n    return msgspec.json.Decoder(kind)"),
+        (tokens, "PREFIX = 'deed_guest_'"),
+        (tokens, "token = f'deed_guest_{x}'"),
+        (tokens, "re.compile(r'whsec_\\w+')"),
+        (tokens, "import secrets\nsecrets.token_urlsafe(32)"),
+        (tokens, "from secrets import token_urlsafe"),
         (many_parameters, "def f(a, b, c, d, e, f, g): ..."),
         (many_parameters, "async def f(a, b, /, c, *d, e, f, **g): ..."),
         (many_parameters, "class A:\n    def f(self, a, b, c, *, d, e, f, g=1): ..."),
@@ -277,6 +299,7 @@ def test_a_planted_offence_is_caught(linter: Linter, code: str) -> None:
         (printing, "log.info('hello')\nsheet.print()"),
         (decoders, "_MAIL = msgspec.json.Decoder(Mail)\ndef f(data):\n    return _MAIL.decode(data)"),
         (decoders, "def f(data):\n    return msgspec.json.decode(data)"),
+        (tokens, "tokens.create(TokenPrefix.SESSION)\nname = 'deed_'"),
         (many_parameters, "def f(a, b, c, *, d, e, f): ..."),
         (many_parameters, "class A:\n    def f(self, a, b, c, d, e, f): ..."),
     ],

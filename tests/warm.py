@@ -49,10 +49,10 @@ class WarmChild(Child):
         assert input_
         return os.fdopen(os.dup(output.fileno()), "rb", 0), os.fdopen(os.dup(input_.fileno()), "wb", 0)
 
-    async def ask(self, message: Struct, into: Sink | None = None, seconds: float | None = None) -> Reply:
+    async def ask(self, message: Struct, into: Sink | None = None, cpu_seconds: float | None = None) -> Reply:
         self._sound = False
         self._all_calls += 1
-        reply = await super().ask(message, into, seconds)
+        reply = await super().ask(message, into, cpu_seconds)
         self._sound = not isinstance(reply, Broken)
         return reply
 

@@ -93,6 +93,12 @@ class MailNotifier:
         if packet.status != "voided":  # which the sender did
             self._tell_sender(tx, packet, _ending(packet, to_sender=True), now)
 
+    def failed(self, tx: Tx, packet: Packet, document: Document, reason: str, *, now: datetime) -> None:
+        from deedbox.mail import Failed
+
+        letter = Failed(reason=reason, **{**_from(packet), "title": document.title})
+        self._tell_sender(tx, packet, letter, now)
+
     def completed(self, tx: Tx, packet: Packet, files: SealedFiles, *, now: datetime) -> None:
         heard = [signer for _, signer in packet.signers() if signer.id in files.tokens]
         for signer in heard:

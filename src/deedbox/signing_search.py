@@ -14,6 +14,7 @@ from deedbox.search import store as search_store
 from deedbox.search.ingest import Ingest
 from deedbox.search.library import Sealed
 from deedbox.search.reader import Reader
+from deedbox.search.upload import SEALED_NAMES, MetadataValue
 from deedbox.signing.store import documents, sealed
 
 
@@ -62,6 +63,16 @@ class CompletedDocuments:
 
 
 def _sealed(tx: Tx, document_id: str) -> Sealed:
-    title, pages = documents.title_and_pages(tx, document_id)
+    brief = documents.in_brief(tx, document_id)
     blob = blobs_store.demand(tx, sealed.demand(tx, document_id).sha256)
-    return Sealed(document_id, f"{title[: limits.FILENAME_CHARS - len('.pdf')]}.pdf", blob, pages)
+    signers = _joined(brief.signers)
+    said: dict[str, MetadataValue] = dict(zip(SEALED_NAMES, (True, signers, brief.verification_code), strict=True))
+    return Sealed(document_id, f"{brief.title[: limits.FILENAME_CHARS - len('.pdf')]}.pdf", blob, brief.pages, said)
+
+
+def _joined(addresses: Sequence[str]) -> str:
+    """As many of the addresses as metadata can hold; the filter `signer` knows all of them."""
+    kept = [*addresses]
+    while len(", ".join(kept)) > limits.UPLOAD_VALUE_CHARS:
+        kept.pop()
+    return ", ".join(kept)

@@ -18,11 +18,11 @@ from deedbox.accounts import store as accounts_store
 from deedbox.archive.archive import Archive
 from deedbox.authority import ENCRYPTED_KEYS, Certificates, pkcs11, remote_timestamp
 from deedbox.authority.remote_timestamp import RemoteTimestamper
-from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
+from deedbox.kernel import idempotency, jobs, limits, log, outbox, rotation, tasks
 from deedbox.kernel.blobs.choose import open_blobs
-from deedbox.kernel.clock import Clock, SystemClock, instant, stopwatch
+from deedbox.kernel.clock import Clock, DatabaseClock, SystemClock, instant, stopwatch
 from deedbox.kernel.crypto import Box, make_ring
-from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
+from deedbox.kernel.db import NOTICES_MISSED, Database, Tx, health
 from deedbox.kernel.db.migrate import migrate_postgres, migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.derived import Derived
@@ -80,7 +80,7 @@ from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAut
 from deedbox.signing_mail import MailNotifier, look_of
 from deedbox.signing_search import CompletedDocuments
 from deedbox.usage import days, measure
-from deedbox.webhooks import catalogue, deliveries, hooks, plan
+from deedbox.webhooks import catalogue, deliveries, hooks, plan, queue
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.sender import Sender
 
@@ -172,6 +172,8 @@ class Deedbox:
         self.seen_sessions: dict[str, str] = {}
         """On which day each login session was last in use, until it is written down."""
         self._warming: list[asyncio.Task[None]] = []
+        self.stalled: dict[str, jobs.Backlog] = {}
+        """The kinds of background work that nobody does, as far as the last look has shown."""
 
     def _handlers(
         self, sealer: Sealer, certifier: Certifier, remote: RemoteTimestamper | None
@@ -285,6 +287,7 @@ class Deedbox:
         self._loops = [
             tasks.begin(self._tidy_forever(), "pictures of deleted documents are no longer removed"),
             tasks.begin(self.first_pages.draw_forever(), "first pages are drawn when they are asked for"),
+            tasks.begin(self._watch_forever(), "the server no longer looks at its background work and clock"),
             tasks.begin(self._note_use_forever(), "the use of keys and queries is no longer noted"),
             self._begin_following_model(),
         ]
@@ -297,6 +300,52 @@ class Deedbox:
         """The kinds of work that a worker can do."""
         return [*(kind for kind in self.jobs.kinds if kind not in _OF_THE_OWN_INDEX), DELIVERIES]
 
+    async def watch(self) -> None:
+        """Looks once at what the server reports about itself."""
+        await self._compare_clocks()
+        stalled = {kind: one for kind, one in (await self.backlogs()).items() if one.is_stalled}
+        for kind in stalled.keys() - self.stalled.keys():
+            log.error("nobody does this kind of background work", kind=kind, due=stalled[kind].due)
+        self.stalled = stalled
+
+    @property
+    def clock_ahead(self) -> float:
+        """The seconds by which this machine's clock was ahead of the database's at the last look."""
+        return self.clock.ahead if isinstance(self.clock, DatabaseClock) else 0.0
+
+    async def _compare_clocks(self) -> None:
+        """Takes the database's time from now on if this machine's clock is off, and says so."""
+        clock = self.clock
+        if not isinstance(clock, DatabaseClock) or self.db.dialect != "postgres":
+            return
+        was_off, began = clock.is_off, clock.machine_time()
+        theirs = await self.db.read(health.database_time)
+        # The database read its clock at some moment between the two: only what both agree on is a difference.
+        clock.ahead = max(0.0, began - theirs) + min(0.0, clock.machine_time() - theirs)
+        if clock.is_off and not was_off:
+            log.error(
+                "this machine's clock differs from the database's, whose time is used", ahead=round(clock.ahead, 1)
+            )
+        elif was_off and not clock.is_off:
+            log.info("this machine's clock agrees with the database's again")
+
+    async def _watch_forever(self) -> None:
+        while True:
+            with tasks.going_on("the background work and the clock cannot be looked at"):
+                await self.watch()
+            await asyncio.sleep(limits.WATCH_SECONDS)
+
+    @property
+    def retries(self) -> int:
+        """How often a transaction on PostgreSQL began again because another was faster. SQLite has one writer."""
+        return int(getattr(self.db, "retries", 0))
+
+    async def backlogs(self) -> dict[str, jobs.Backlog]:
+        """The open work of each kind that there is."""
+        now = self.clock.now()
+        found = await self.db.read_aside(lambda tx: {**jobs.backlogs(tx, now), DELIVERIES: queue.backlog(tx, now)})
+        return {kind: found.get(kind, jobs.Backlog()) for kind in sorted({*self.jobs.kinds, *found})}
+
     async def start_worker(self, kinds: Collection[str]) -> None:
         """Begins the work of a worker, which answers nobody: of these kinds."""
         self.search.keeps_index = False
@@ -307,7 +356,8 @@ class Deedbox:
             await self.jobs.start(alone=False, kinds=chosen)
         if DELIVERIES in kinds:
             await self.sender.start(alone=False)
-        self._loops = [self._begin_following_model()]
+        watch = tasks.begin(self._watch_forever(), "the worker no longer looks at its background work and clock")
+        self._loops = [watch, self._begin_following_model()]
 
     def _begin_traces(self) -> None:
         if self.traces is not None:
@@ -455,11 +505,12 @@ def _traces(settings: Settings, clock: Clock, worker: str) -> "Collector | None"
 @asynccontextmanager
 async def opened(settings: Settings, clock: Clock | None = None) -> AsyncIterator[Deedbox]:
     """An installation that is ready to use: data folder, master key and newest schema are there."""
-    clock = clock or SystemClock()
+    clock = clock or DatabaseClock(SystemClock())
     _make_folder(settings)
     db = _database(settings, clock)
     try:
         await _ensure_ring(settings, db)
+        rotation.unreadable(settings.ring, await db.read(lambda tx: rotation.samples(tx, ENCRYPTED_COLUMNS)))
         deedbox = Deedbox(settings, clock, db)
         try:
             yield deedbox

@@ -99,8 +99,12 @@ def _body_faults(path: str, response: httpx.Response) -> list[str]:
         body = response.json()
     except ValueError:
         return [f"the body is not JSON: {response.content[:80]!r}"]
+    if path.startswith("/v1/"):
+        return _openai_faults(body)
     signing = path.strip("/") in ("api/v1", "sign") or path.strip("/").startswith(("api/v1/", "sign/", "s/"))
     expected = {"error", "status"} if signing else {"error"}
+    unsupported = not signing and isinstance(body, dict) and str(body.get("error")).startswith("Unsupported file type")
+    expected |= {"supported"} if unsupported else set()
     if not isinstance(body, dict) or set(body) != expected or not isinstance(body.get("error"), str):
         return [f"the envelope is {body!r}"]
     if signing and body["status"] != response.status_code:
@@ -110,3 +114,17 @@ def _body_faults(path: str, response: httpx.Response) -> list[str]:
     if not response.headers["content-type"].startswith("application/json"):
         return [f"content type {response.headers['content-type']}"]
     return [] if body["error"] and response.headers.get("X-Service-Error-Code") else ["no sentence or no code"]
+
+
+def reason(response: httpx.Response) -> str:
+    """Return the sentence of an error, in whichever envelope it came."""
+    error = response.json()["error"]
+    return str(error["message"] if isinstance(error, dict) else error)
+
+
+def _openai_faults(body: Any) -> list[str]:
+    error = body.get("error") if isinstance(body, dict) else None
+    fields = {"message", "type", "param", "code"}
+    if not isinstance(error, dict) or set(body) != {"error"} or set(error) != fields:
+        return [f"the envelope is {body!r}"]
+    return [] if error["message"] and error["type"] and error["code"] else ["no sentence, type or code"]

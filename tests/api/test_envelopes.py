@@ -236,6 +236,20 @@ async def test_an_unknown_route_is_404_in_the_envelope_of_its_api(api: Api) -> N
 
 
 @pytest.mark.one_database
+@pytest.mark.parametrize("path", ["/wp-login", "/api/v1/nothing", "/documentz/1"])
+async def test_browser_at_unknown_address_gets_a_page_others_json(api: Api, path: str) -> None:
+    async with api.client() as client:
+        page = await client.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+        others = [await client.get(path, headers=headers) for headers in ({}, {"Accept": "application/json"})]
+        known = await client.get("/api/v1/documents", headers={"Accept": "text/html"})
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "There is no such page." in page.text
+    assert [(one.status_code, one.headers["content-type"]) for one in (*others, known)] == [
+        (401, "application/json")
+    ] * 3
+
+
+@pytest.mark.one_database
 async def test_a_wrong_method_is_405_and_names_the_right_ones_on_every_path(api: Api) -> None:
     table = routes(api.guard)
     for path in {route.path for route in table}:

@@ -73,8 +73,12 @@ WAYS = [
     changing("the name of a greater key", "owner", name="mine"),
     changing("the end of a greater key", "owner", expires_at=LATER),
     changing("a key of another workspace", "stranger", name="mine"),
+    Way("the end of a greater key's life", "DELETE", "/api/v1/keys/{owner}", {}),
+    Way("the end of another workspace's key", "DELETE", "/api/v1/keys/{stranger}", {}),
 ]
-REFUSED = {"its own scopes": 400, "its own tier": 400, "a revoked key's life": 400, "a key of another workspace": 404}
+REFUSED = {"its own scopes": 400, "its own tier": 400, "a revoked key's life": 400, "a key of another workspace": 404,
+    "the end of another workspace's key": 404,
+}  # fmt: skip
 """What cannot change at all is 400, what is not there 404; the rest is 403."""
 
 
@@ -128,6 +132,8 @@ async def test_a_key_makes_and_lowers_what_lies_within_it(api: Api) -> None:
     assert (lowered.status_code, {name: lowered.json()[name] for name in wish}) == (200, wish)
     assert (await api.get("/api/v1/me", key=child["key"])).headers["X-RateLimit-Limit"] == "60"
     assert (await patch(api, mine.id, {"expires_at": "2026-03-01T14:00:00Z"}, mine)).status_code == 200
+    for key_id in (child["id"], mine.id):
+        assert (await api.call("DELETE", f"/api/v1/keys/{key_id}", key=mine)).status_code == 204
 
 
 async def test_an_owner_changes_a_key_freely(api: Api) -> None:

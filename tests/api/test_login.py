@@ -1,13 +1,16 @@
 """How people sign in and out, and what keeps other sites away."""
 
 import asyncio
+import functools
 import re
 from pathlib import Path
 
 import httpx
 import pytest
 
-from deedbox.accounts import workspaces
+from deedbox.accounts import people, workspaces
+from deedbox.accounts.passkeys import store as passkeys
+from deedbox.accounts.passkeys.store import PasskeyRow
 from deedbox.kernel import limits
 from tests.api.answers import RATE_HEADERS, faults
 from tests.api.conftest import Api, opened
@@ -231,6 +234,73 @@ async def test_tries_for_one_address_are_throttled_even_when_the_last_is_right(a
         assert "set-cookie" not in refused.headers
         api.clock.forward(60)
         assert (await client.post("/login", data={"email": EMAIL, "password": PASSWORD})).status_code == 303
+
+
+async def try_at(api: Api, address: str, password: str, cookies: httpx.Cookies | None = None) -> int:
+    """The status of an attempt to sign in from this address."""
+    async with api.client(address=address) as client:
+        client.cookies = cookies or httpx.Cookies()
+        return (await client.post("/login", data={"email": EMAIL, "password": password})).status_code
+
+
+async def crowd(api: Api, last: int) -> None:
+    """Attempts from so many addresses that no unknown device has one left."""
+    for number in range(limits.LOGIN_TRIES_OF_ALL_PER_MINUTE):
+        await try_at(api, f"198.51.{number}.{last}", "x")
+    assert await try_at(api, f"203.0.113.{last}", PASSWORD) == 429
+
+
+async def test_a_stranger_locks_nobody_out_elsewhere(api: Api) -> None:
+    await settled(api)
+    tries = [await try_at(api, "198.51.100.7", "x") for _ in range(limits.LOGIN_TRIES_PER_MINUTE + 1)]
+    assert tries == [401] * limits.LOGIN_TRIES_PER_MINUTE + [429]
+    assert await try_at(api, "203.0.113.9", PASSWORD) == 303
+
+
+async def test_a_known_device_gets_in_although_a_crowd_of_strangers_tries(api: Api) -> None:
+    await settled(api)
+    async with api.client() as client:
+        assert (await client.post("/login", data={"email": EMAIL, "password": PASSWORD})).status_code == 303
+        await client.post("/logout")
+        known = client.cookies
+    await crowd(api, 1)
+    assert await try_at(api, "198.51.1.1", PASSWORD, known) == 303
+    altered = httpx.Cookies({"deedbox_device": known["deedbox_device"][:-6] + "AAAAAA"})
+    assert await try_at(api, "203.0.113.2", PASSWORD, altered) == 429
+    guesses = [await try_at(api, "203.0.113.2", "x", known) for _ in range(limits.LOGIN_TRIES_PER_MINUTE)]
+    assert (guesses[0], guesses[-1]) == (401, 429)
+
+
+async def test_a_device_is_forgotten_in_time_and_known_to_one_account(api: Api) -> None:
+    client = await settled(api)
+    known = client.cookies
+    token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.other_workspace, now=api.clock.now()))
+    async with api.client() as other:
+        await other.post(f"/login/{token.reveal()}")
+        stranger = other.cookies
+    await crowd(api, 1)
+    assert await try_at(api, "203.0.113.2", PASSWORD, stranger) == 429
+    assert await try_at(api, "203.0.113.2", PASSWORD, known) == 303
+    api.clock.forward(limits.KNOWN_DEVICE_DAYS * 86400)
+    await crowd(api, 2)
+    assert await try_at(api, "203.0.113.3", PASSWORD, known) == 429
+
+
+async def test_a_removed_passkey_ends_the_sessions_it_opened(api: Api) -> None:
+    client = await settled(api)
+    now = api.clock.now()
+    [(person_id,)] = await api.rows("select id from people where email is not null")
+    key = PasskeyRow("pky_1", person_id, "Lost phone", b"credential", b"public", 0, "2026-01-01T00:00:00Z", None)
+    await api.deedbox.db.write(lambda tx: passkeys.add(tx, key))
+    thief, other = api.client(), api.client()
+    for browser, passkey_id in ((thief, key.id), (other, None)):
+        opened_now = await api.deedbox.db.write(
+            functools.partial(people.open_session, person_id=person_id, passkey_id=passkey_id, now=now)
+        )
+        browser.cookies.set("deedbox", opened_now.reveal())
+        assert await is_in(browser)
+    assert (await client.post(f"/account/passkeys/{key.id}/remove")).status_code == 303
+    assert [await is_in(one) for one in (client, thief, other)] == [True, False, True]
 
 
 @pytest.mark.parametrize(

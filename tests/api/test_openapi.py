@@ -1,17 +1,20 @@
 """The OpenAPI document: valid, complete, and of the envelopes that the server really gives."""
 
+import asyncio
 import json
 import logging
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from litestar import Litestar
 from schemathesis import openapi as schemathesis_openapi
 
+from deedbox.web import app as web_app
 from deedbox.web.app import ROUTES
 from deedbox.web.frame import doors, openapi
 from tests.api.answers import routes
-from tests.api.conftest import Api
+from tests.api.conftest import Api, served
 from tests.api.description import description
 
 HEADERS = {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
@@ -67,6 +70,16 @@ async def test_the_document_is_served_as_it_is_made(api: Api, document: dict[str
     served = await api.get("/openapi.json", key=None)
     assert served.headers["content-type"].startswith("application/json")
     assert served.json() == document
+
+
+@pytest.mark.anyio
+@pytest.mark.one_database
+async def test_a_server_builds_the_document_before_it_is_requested(api: Api) -> None:
+    api.guard = web_app.build(api.deedbox)
+    description = cast(Litestar, api.guard.app).state.description
+    async with served(api), asyncio.timeout(60):
+        while not description.is_built:
+            await asyncio.sleep(0.05)
 
 
 @pytest.mark.anyio
@@ -135,8 +148,9 @@ def test_every_error_has_the_envelope_of_its_api(document: dict[str, Any]) -> No
         for response in errors.values():
             schema = resolved(document, response)["content"]["application/json"]["schema"]
             expected = ["error", "status"] if signing else ["error"]
+            optional = [] if signing or path.startswith("/v1/") else ["supported"]
             envelope = resolved(document, schema)
-            assert (list(envelope["properties"]), envelope["required"]) == (expected, expected)
+            assert (list(envelope["properties"]), envelope["required"]) == (expected + optional, expected)
             assert envelope["additionalProperties"] is False
 
 
@@ -204,3 +218,11 @@ def test_the_check_for_bounds_sees_a_missing_one(document: dict[str, Any]) -> No
         "x: list",
         "x[]: number",
     ]
+
+
+def test_no_change_may_be_empty(document: dict[str, Any]) -> None:
+    """A PATCH without a field is refused, so the schema says so."""
+    for path, operations in document["paths"].items():
+        if content := operations.get("patch", {}).get("requestBody", {}).get("content"):
+            name = content["application/json"]["schema"]["$ref"].rpartition("/")[2]
+            assert document["components"]["schemas"][name].get("minProperties") == 1, path

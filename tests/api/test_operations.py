@@ -1,9 +1,11 @@
 """What those who run the server ask: alive, ready, metrics."""
 
 import asyncio
+import functools
 import re
 import resource
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeVar
 
 import pytest
@@ -119,9 +121,66 @@ async def test_metrics_count_the_jobs_that_are_not_done(api: Api) -> None:
     await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("note", unique_key="a"), now=now))
     await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("note", unique_key="b"), now=now))
     await api.deedbox.db.write(lambda tx: tx.run("update jobs set state = 'done' where unique_key = 'a'"))
+    later = now + timedelta(hours=1)
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("note", run_at=later), now=now))
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("timer", run_at=later), now=now))
+    api.clock.forward(7)
+    assert await work(api, "note") == {"due": 1, "oldest_due_seconds": 7, "running": 0, "failed": 0, "stalled": 0}
+    assert await work(api, "finalize") == dict.fromkeys(await work(api, "note"), 0)
+    assert await work(api, "timer") == {}
+    await api.deedbox.db.write(lambda tx: tx.run("update jobs set state = 'parked' where unique_key = 'b'"))
+    assert (await work(api, "note"))["failed"] == 1
+
+
+async def work(api: Api, kind: str) -> dict[str, int]:
+    """What /metrics says of this kind of background work."""
     text = (await api.get("/metrics", key=None)).text
-    counted = re.findall(r'deedbox_jobs{status="(\w+)"} (\d+)', text)
-    assert counted == [("ready", "1"), ("running", "0"), ("parked", "0")]
+    return {name: int(number) for name, number in re.findall(rf'deedbox_jobs_(\w+){{kind="{kind}"}} (\d+)', text)}
+
+
+async def test_work_that_nobody_does_is_reported(api: Api) -> None:
+    now = api.clock.now()
+
+    async def report() -> tuple[int, str]:
+        await api.deedbox.watch()
+        return (await work(api, "finalize"))["stalled"], (await api.get("/readyz", key=None)).text
+
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("finalize", priority=jobs.URGENT), now=now))
+    assert await report() == (0, "ready\n")
+    api.clock.forward(limits.JOB_STALLED_SECONDS)
+    assert await report() == (1, "ready\njobs: nobody does finalize (1 due)\n")
+    # Somebody does: the same kind runs.
+    held = {"now": api.clock.now().timestamp(), "until": api.clock.now().timestamp() + 30}
+    other = jobs.NewJob("finalize", priority=jobs.URGENT, unique_key="other")
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, other, now=api.clock.now()))
+    run = "update jobs set state = 'running', lease_until = :until where unique_key = 'other' and run_at <= :now"
+    await api.deedbox.db.write(lambda tx: tx.run(run, **held))
+    assert await report() == (0, "ready\n")
+    # Its process has died: nobody has renewed the lease.
+    api.clock.forward(31)
+    assert await report() == (1, "ready\njobs: nobody does finalize (2 due)\n")
+
+
+@pytest.mark.parametrize(
+    ("priority", "before", "stalled"),
+    [
+        (jobs.BULK, True, 1),
+        (jobs.NORMAL, False, 1),
+        (jobs.NORMAL, True, 0),
+        (jobs.URGENT, True, 0),
+    ],
+)
+async def test_work_that_waits_in_line_is_not_stalled(api: Api, priority: int, before: bool, stalled: int) -> None:
+    other = jobs.NewJob("note", priority=priority, unique_key="other")
+    waiting = jobs.NewJob("remind", priority=jobs.NORMAL)
+    for job in (other, waiting) if before else (waiting, other):
+        await api.deedbox.db.write(functools.partial(jobs.enqueue, job=job, now=api.clock.now()))
+        api.clock.forward(1)
+    api.clock.forward(limits.JOB_STALLED_SECONDS)
+    until = api.clock.now().timestamp() + 30
+    run = "update jobs set state = 'running', lease_until = :until where unique_key = 'other'"
+    await api.deedbox.db.write(lambda tx: tx.run(run, until=until))
+    assert (await work(api, "remind"))["stalled"] == stalled
 
 
 @pytest.mark.one_database
@@ -142,7 +201,7 @@ async def test_metrics_count_requests_by_route_and_status(api: Api) -> None:
     assert 'deedbox_requests_total{method="GET",route="/health",status="200"} 1' in lines
     assert 'deedbox_requests_total{method="DELETE",route="/api/v1/keys/{key_id}",status="404"} 1' in lines
     assert "evil" not in answer.text
-    assert 'deedbox_jobs{status="ready"} 0' in lines
+    assert 'deedbox_jobs_due{kind="mail"} 0' in lines
     assert "deedbox_request_seconds_count 4" in lines
     assert 'deedbox_request_seconds_bucket{le="+Inf"} 4' in lines
 

@@ -1,6 +1,7 @@
 """Files of the pages: under the digest of all, kept for ever, and gone when one of them changes."""
 
 import gzip
+from importlib import resources
 
 import msgspec
 import pytest
@@ -49,22 +50,17 @@ def test_the_digest_is_another_one_when_a_file_is() -> None:
     assert static.digest_of({**other, "new.css": css}) != one.digest
 
 
-def test_of_a_script_only_what_runs_is_served() -> None:
+def test_a_script_is_served_exactly_as_it_is_written() -> None:
     source = b"""// What it is for.
 import {one} from "./one.js";  // its neighbour
-/* said
-   at length */
-const address = "https://deedbox.test//a",
-      letters = /[/*]+\\/\\//g, text = `a  // b
-  ${address}  `;
+const curve = `M${one}${places.map(place => `Q${place} ${one}`).join('')}Z`;
 """
     made = static.file("js/page.js", source)
     assert made.imports == ["js/one.js"]
-    kept = b'import{one}from"./one.js";const address="https://deedbox.test//a",'
-    kept += b"letters=/[/*]+\\/\\//g,text=`a  // b\n  ${address}  `;"
-    assert made.content == kept
-    assert gzip.decompress(made.zipped) == kept
-    assert static.file("page.css", source).content == source
+    assert made.content == source == gzip.decompress(made.zipped)
+    folder = resources.files("deedbox.web") / "static" / "js"
+    scripts = {f"js/{one.name}": one.read_bytes() for one in folder.iterdir()}
+    assert {name: static.shelf().files[name].content for name in scripts} == scripts
 
 
 def test_a_page_that_names_a_missing_file_fails_when_it_is_rendered() -> None:
@@ -87,3 +83,15 @@ def test_a_module_s_imports_are_asked_for_at_once() -> None:
 def test_what_is_sent_zipped_is_the_file() -> None:
     for file in static.shelf().files.values():
         assert gzip.decompress(file.zipped) == file.content
+
+
+async def test_marks_and_flags_take_the_colour_of_the_brand(api: Api) -> None:
+    rules = await api.get(f"/brand/{static.shelf().digest}/7a1f5c.css", key=None)
+    assert ":root{--brand:#7a1f5c;--on-brand:#ffffff}@media" in rules.text
+    sheet = static.shelf().files["signing.css"].content.decode()
+    marks = [
+        line for line in sheet.splitlines() if line.startswith((".mark[data-state=done]", ".mark[data-state=now]"))
+    ]
+    assert len(marks) >= 3
+    assert "#1f5c4d" not in sheet
+    assert all("var(--brand)" in line for line in marks[:3])

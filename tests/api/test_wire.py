@@ -2,10 +2,13 @@
 
 import asyncio
 import ipaddress
+import json
 import re
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -13,6 +16,7 @@ import pytest
 from litestar import get
 
 from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.settings import Networks
 from deedbox.web.frame.doors import door
 from tests import server
@@ -20,6 +24,7 @@ from tests.api.answers import faults
 from tests.api.conftest import Api, opened, served
 from tests.conftest import HandClock
 
+T = TypeVar("T")
 GARBAGE = [
     b"nonsense\r\n\r\n",
     b"GET / HTTP/9.9\r\n\r\n",
@@ -238,3 +243,33 @@ def test_the_log_holds_no_key_and_no_login_token(running: server.Server) -> None
     assert '"path":"/health"' in log
     assert token not in log
     assert running.api_key not in log
+
+
+@pytest.mark.parametrize("path", ["/verify", "/api/v1/verify"])
+def test_hang_up_during_verification_ends_its_process(tmp_path: Path, path: str) -> None:
+    """A process that only finished its work would stay for the next file."""
+    data = tmp_path / "data"
+    key = json.loads(server.run("keys", "create", "--name", "a", "--scope", "*", "--json", data=data).stdout)["key"]
+    with server.running(data) as started:
+        parts = urlsplit(started.address)
+        body = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n%PDF-1.7\r\n--b--\r\n'
+        head = f"POST {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nAuthorization: Bearer {key}\r\n"
+        head += f"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {len(body)}\r\n\r\n"
+        before = _children(started)
+        with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=30) as connection:
+            connection.sendall(head.encode() + body)
+            made = _awaited(lambda: _children(started) - before)
+        assert _awaited(lambda: not made & _children(started))
+
+
+def _children(started: server.Server) -> set[str]:
+    tasks = Path(f"/proc/{started.process.pid}/task").glob("*/children")
+    return {child for one in tasks for child in one.read_text().split()}
+
+
+def _awaited(look: Callable[[], T]) -> T:
+    """What it finds at last; what it found until then if it finds nothing for as long as a test may take."""
+    end = stopwatch() + 60
+    while not (found := look()) and stopwatch() < end:
+        time.sleep(0.01)
+    return found

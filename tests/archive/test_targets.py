@@ -89,6 +89,16 @@ async def test_a_folder_takes_the_same_twice_and_keeps_the_first(tmp_path: Path,
     assert list((tmp_path / "archive" / ".incoming").iterdir()) == []
 
 
+async def test_pipe_under_the_name_of_a_package_is_an_error(tmp_path: Path, clock: HandClock) -> None:
+    """Opening a pipe waits for a writer, who may never come."""
+    target, place = FolderTarget(tmp_path / "archive", clock), tmp_path / "archive" / NAME
+    place.parent.mkdir(parents=True)
+    os.mkfifo(place)
+    for work in (fetched(target, NAME, limits.KB), target.put(NAME, ONE, TYPE)):
+        with pytest.raises(Unavailable, match=r"cannot be used: .* is not a file"):
+            await work
+
+
 async def test_a_folder_forgets_what_a_dead_process_left_half_written(tmp_path: Path, clock: HandClock) -> None:
     incoming = tmp_path / "archive" / ".incoming"
     incoming.mkdir(parents=True)
@@ -129,22 +139,21 @@ async def test_a_folder_that_cannot_be_used_says_why_and_not_where(tmp_path: Pat
     assert str(tmp_path) not in caught.value.message
 
 
-async def test_a_disk_that_hangs_holds_up_nobody_but_who_reads_from_it(tmp_path: Path, clock: HandClock) -> None:
-    os.mkfifo(tmp_path / "pipe")  # nobody opens it before there is someone at its other end
-    others_went_on, waited = threading.Event(), []
+async def test_a_disk_that_hangs_delays_only_its_reader(
+    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "package").write_bytes(b"content")
+    others_went_on, waited, opens = threading.Event(), [], os.open
 
-    def let_go() -> None:
+    def hang(path: Any, *flags: int) -> int:
         waited.append(others_went_on.wait(10))
-        with open(tmp_path / "pipe", "wb"):
-            pass
+        return opens(path, *flags)
 
-    other_end = threading.Thread(target=let_go)
-    other_end.start()
-    reading = asyncio.create_task(fetched(FolderTarget(tmp_path, clock), "pipe", 10))
+    monkeypatch.setattr(os, "open", hang)
+    reading = asyncio.create_task(fetched(FolderTarget(tmp_path, clock), "package", 10))
     await asyncio.sleep(0.01)
     others_went_on.set()
-    assert await reading == b""
-    other_end.join()
+    assert await reading == b"content"
     assert waited == [True]
 
 

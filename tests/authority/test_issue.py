@@ -11,6 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from deedbox.authority import issue
 from deedbox.authority.issue import Issued, Revoked
+from deedbox.pdf.trust import DOCUMENT_SIGNING
 from tests.pdf.issued import AT, NOW, installation
 from tests.pdf.oracles import run, said
 
@@ -85,7 +86,7 @@ def test_a_seal_is_for_signing_documents() -> None:
     assert not usage.key_cert_sign
     purposes = extension(installation().seal, x509.ExtendedKeyUsage).value
     assert isinstance(purposes, x509.ExtendedKeyUsage)
-    assert issue.DOCUMENT_SIGNING in purposes
+    assert DOCUMENT_SIGNING in purposes
 
 
 def test_an_issuing_authority_can_make_no_authority_below_it() -> None:

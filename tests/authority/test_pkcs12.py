@@ -9,6 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from deedbox.authority import Certificates
 from deedbox.authority.issue import Issued
@@ -20,6 +21,7 @@ from deedbox.pdf.cms import PrivateKey
 from tests.authority.test_certificates import BASE, certificates, ring, workspace
 from tests.conftest import HandClock
 from tests.pdf import issued as foreign
+from tests.pdf.pki import SEALING
 
 __all__ = ["certificates", "ring", "workspace"]
 
@@ -86,6 +88,8 @@ _REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "usage": (lambda: _pack(_own(digital_signature=False, content_commitment=False, key_agreement=True)), "key usage"),
     "no key": (lambda: packed(None, _own().certificate, above()), "must hold a private key"),
     "no issuers": (lambda: packed(_own().key, _own().certificate, None), "issuers"),
+    "a server's usage": (lambda: _pack(_own_usage(ExtendedKeyUsageOID.SERVER_AUTH)), "document signing"),
+    "a usage too many": (lambda: _pack(_own_usage(*SEALING, ExtendedKeyUsageOID.CLIENT_AUTH)), "document signing"),
     "an authority": (lambda: _pack(foreign.installation().issuing), "authority"),
     "wrong issuer": (lambda: packed(_own().key, _own().certificate, [_impostor().certificate]), "did not issue"),
 }
@@ -93,6 +97,10 @@ _REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
 
 def _own(**usage: bool) -> Issued:
     return brought(foreign.keys()["P-256"], **usage)
+
+
+def _own_usage(*usages: x509.ObjectIdentifier) -> Issued:
+    return foreign.end_entity(foreign.keys()["P-256"], foreign.installation().issuing, "Other", *usages)
 
 
 def _pack(issued: Issued) -> bytes:

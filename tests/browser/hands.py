@@ -98,3 +98,41 @@ async def reached(page: Page, name: str, *, whole: bool = False) -> None:
         if found == name or (found.startswith(name) and not whole):
             return
     raise AssertionError(f"Tab does not lead to {name}")
+
+
+def flourish() -> list[list[tuple[float, float]]]:
+    """A signature of four strokes, in shares of the pad: a capital, a wave with loops, a dot and a line below."""
+    capital = [(0.08 + 0.10 * step / 20, 0.75 - 0.5 * step / 20) for step in range(21)]
+    capital += [(0.18 + 0.06 * step / 20, 0.25 + 0.5 * step / 20) for step in range(1, 21)]
+    loops = [
+        (0.28 + 0.45 * step / 80 + 0.025 * math.cos(step / 3), 0.55 + 0.16 * math.sin(step / 3)) for step in range(81)
+    ]
+    return [
+        capital,
+        [(0.11 + 0.11 * step / 12, 0.55) for step in range(13)],
+        loops,
+        [(0.78, 0.3), (0.78, 0.3)],
+        [(0.2 + 0.6 * step / 30, 0.88 - 0.06 * math.sin(step / 5)) for step in range(31)],
+    ]
+
+
+async def write(page: Page, strokes: list[list[tuple[float, float]]], *, touch: bool) -> None:
+    """Draws the strokes on the pad that is shown, with a finger or with a mouse."""
+    box = await page.locator(".pad:visible svg").bounding_box()
+    assert box is not None
+    cdp = await page.context.new_cdp_session(page)
+    for stroke in strokes:
+        places = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in stroke]
+        for at, (x, y) in enumerate(places):
+            if touch:
+                kind = "touchMove" if at else "touchStart"
+                await cdp.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+            else:
+                await page.mouse.move(x, y)
+                if not at:
+                    await page.mouse.down()
+        if touch:
+            await cdp.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        else:
+            await page.mouse.up()
+    await page.locator(".mark[data-state=now] path").nth(len(strokes) - 1).wait_for(state="attached")

@@ -122,17 +122,24 @@ async def test_a_packet_goes_from_files_over_people_fields_and_review_and_is_fol
     await accepted(page, "packet-preview")
     await page.go_back()
     await page.get_by_role("button", name="Keep as a draft").click()
-    await expect(page.get_by_text("The draft is kept.")).to_be_visible()
-    assert await page.locator("[data-live=whole] a.whole").all_inner_texts() == ["Rules", "Lease"]
+    await expect(page.get_by_text("Saved.")).to_be_visible()
+    assert await page.locator("[data-live=documents] a.whole").all_inner_texts() == ["Rules", "Lease"]
     await accepted(page, "packet-draft")
     await page.get_by_role("link", name="Review and send").click()
     await page.get_by_role("button", name="Send to 2 people").click()
     await expect(page.get_by_text("Waiting for Dora since today")).to_be_visible()
     await accepted(page, "packet")
+    await page.get_by_role("link", name="Dora").click()
+    await page.get_by_label("E-mail address").fill("dora@right.example")
+    await accepted(page, "packet-person")
+    await page.get_by_role("button", name="Correct").click()
+    await expect(page.get_by_text("dora@right.example")).to_be_visible()
+    await page.get_by_role("button", name="Remind Dora").click()
+    await expect(page.get_by_text("no mail server is set")).to_be_visible()
     await page.get_by_role("button", name="Withdraw").first.click()
-    await page.get_by_label("Reason").fill("Another flat")
+    await page.get_by_label("Why?").fill("Another flat")
     await page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
-    await expect(page.get_by_text("The packet is withdrawn.")).to_be_visible()
+    await expect(page.get_by_text("Nobody can sign it any more")).to_be_visible()
 
 
 async def test_a_bulk_send_goes_from_a_table_to_a_bar_that_stays_when_it_is_closed(

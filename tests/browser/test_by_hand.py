@@ -9,7 +9,9 @@ from PIL import Image, ImageDraw
 from playwright.async_api import Browser, Page
 
 from tests.api.signing.conftest import Office
-from tests.browser.hands import agreed_and_signed, opened, phone, place
+from tests.browser import ink
+from tests.browser.hands import PHONE, agreed_and_signed, flourish, opened, phone, place, write
+from tests.browser.screens import accepted
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 REMEMBERED = "() => Object.keys(sessionStorage).filter(name => name.startsWith(location.pathname)).length"
@@ -106,3 +108,59 @@ async def test_a_palm_draws_nothing_and_what_is_by_hand_outlasts_a_failed_sign_a
     assert await page.evaluate(REMEMBERED) == 0
     found = await office.completed(document)
     assert found["status"] == "completed"
+
+
+@pytest.mark.parametrize("touch", [True, False], ids=["touch", "mouse"])
+async def test_the_pad_shows_the_strokes_that_are_sent_and_sealed(
+    browser: Browser, office: Office, *, touch: bool
+) -> None:
+    document = await office.create(send=True, fields=[place("signature", 0.5, h=0.08)])
+    view: Any = {"viewport": PHONE if touch else {"width": 1320, "height": 860}, "has_touch": touch, "is_mobile": touch}
+    page = await (await browser.new_context(device_scale_factor=3, **view)).new_page()
+    await opened(page, office, document)
+    await write(page, flourish(), touch=touch)
+    await page.evaluate("document.querySelectorAll('.pad > :not(svg)').forEach(one => one.hidden = true)")
+    pad = ink.of_png(await page.locator(".pad:visible svg").screenshot())
+    mark = ink.of_png(await page.locator(".mark[data-state=now]").screenshot())
+    sent = await page.evaluate("JSON.parse(document.forms.sheet.elements['signature-strokes'].value).strokes")
+    assert ink.unlike_strokes(pad, sent) == ""
+    await agreed_and_signed(page)
+    found = await office.completed(document)
+    sealed = (await office.api.get(f"/api/v1/documents/{document['id']}/signed")).content
+    field = ink.of_field(ink.of_page(sealed, 1), found["fields"][0], 842)
+    assert ink.difference(pad, field) == ""
+    assert (ink.difference(mark, field), ink.moved(mark, field)) == ("", "")
+
+
+async def test_a_photo_shows_what_will_be_sealed_and_warns_when_its_ink_is_small(
+    browser: Browser, office: Office
+) -> None:
+    document = await office.create(send=True, fields=[place("signature", 0.5, h=0.08)])
+    page = await (await phone(browser, device_scale_factor=3)).new_page()
+    sheet = await opened(page, office, document)
+    await sheet.locator(".tabs").get_by_text("Photo").tap()
+    warning = sheet.get_by_text("The signature is small in this photo")
+    for size, small in (((1300, 1300), True), ((160, 120), False)):
+        await sheet.locator("#signature-photo").set_input_files(photo("photo.png", on_paper(*size)))
+        await sheet.get_by_text("This is how it will be sealed.").wait_for()
+        await (warning.wait_for() if small else warning.wait_for(state="hidden"))
+    await accepted(page, "photo")
+    mark = ink.of_png(await page.locator(".mark[data-state=now]").screenshot())
+    shown = ink.of_png(await sheet.locator(".photo img").screenshot())
+    await agreed_and_signed(page)
+    found = await office.completed(document)
+    sealed = (await office.api.get(f"/api/v1/documents/{document['id']}/signed")).content
+    field = ink.of_field(ink.of_page(sealed, 1), found["fields"][0], 842)
+    assert (ink.difference(shown, field), ink.difference(mark, field), ink.moved(mark, field)) == ("", "", "")
+
+
+def on_paper(width: int, height: int) -> bytes:
+    """A photo of a signature on white paper, with this much paper around it and a speck in its corner."""
+    picture, made = Image.new("RGB", (600 + width, 216 + height), "#fff"), io.BytesIO()
+    for stroke in flourish():
+        places = [(width / 2 + 600 * x, height / 2 + 216 * y) for x, y in stroke]
+        ImageDraw.Draw(picture).line(places, fill="#101830", width=7, joint="curve")
+    if width > 600:
+        ImageDraw.Draw(picture).ellipse((20, 20, 26, 26), fill="#101830")
+    picture.save(made, "PNG")
+    return made.getvalue()

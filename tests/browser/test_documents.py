@@ -143,6 +143,18 @@ async def test_a_document_s_page_follows_it_from_sent_to_sealed(browser: Browser
     assert other == []
 
 
+async def test_state_and_timeline_of_a_document_change_together(browser: Browser, office: Office) -> None:
+    page = await desk(browser, office)
+    document = await office.create(title="Lease", send=True)
+    await page.goto(f"{office.address}/app/documents/{document['id']}")
+    assert (await office.api.post(f"/api/v1/documents/{document['id']}/void", {"reason": "Twice"})).status_code == 200
+    standing, timeline = page.locator("[data-live=standing]"), page.locator("[data-live=timeline]")
+    # As while a document is being sealed: its state is asked for every second, its timeline every ten.
+    await standing.evaluate("part => { part.dataset.liveBusy = ''; part.dispatchEvent(new CustomEvent('live')); }")
+    await expect(standing).to_contain_text("Withdrawn today")
+    assert "Withdrawn" in await timeline.inner_text()
+
+
 async def test_what_is_broken_or_ended_may_be_shown_to_anyone(browser: Browser, office: Office) -> None:
     page = await desk(browser, office)
     document = await office.create(title="Lease", send=True)

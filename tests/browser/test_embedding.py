@@ -1,5 +1,6 @@
 """Signing within another site, in a real browser: the example of the docs as host, the server a stranger to it."""
 
+import json
 import re
 import subprocess
 import sys
@@ -81,7 +82,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         host(folder, running.address, key) as named,
         host(folder, running.address, key) as other,
     ):
-        found = Place(running.address, key, str(running.login_link), named, other)
+        link = json.loads(installation.command("login-link", "--json"))["login_link"]
+        found = Place(running.address, key, link, named, other)
         with found.api() as api:
             assert api.patch("/api/v1/workspace", json={"embed_sites": [named]}).status_code == 200
         yield found

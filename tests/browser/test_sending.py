@@ -170,6 +170,38 @@ async def test_two_of_three_and_then_a_second_stage_duplicates_named_and_nothing
     assert await office.api.rows("select count(*) from mails") == [(3,)]
 
 
+CHOOSE = """(box, value) => {
+    box.focus(); box.value = value;
+    box.dispatchEvent(new Event('input', {bubbles: true})); box.dispatchEvent(new Event('change', {bubbles: true}));
+}"""
+"""What Chromium does when a suggestion of a list is chosen; without a window it does not show the list."""
+
+
+async def test_only_a_chosen_suggestion_fills_in_the_other_box(browser: Browser, office: Office) -> None:
+    for known, address in (("Ann Example", "ann@example.com"), ("Ben", "ben@one.example"), ("Ben", "ben@two.example")):
+        await office.create(signers=[{"name": known, "email": address}], send=True)
+    page = await opened(browser, office)
+    await people_of(page, office)
+    name = page.locator("[name='parties.0.signers.0.name']")
+    email = page.locator("[name='parties.0.signers.0.email']")
+    await name.press_sequentially("Ann Example")
+    await email.click()
+    await expect(email).to_have_value("")
+    await email.press_sequentially("ann@example.com")
+    await expect(email).to_have_value("ann@example.com")
+    await email.fill("")
+    await name.evaluate(CHOOSE, "Ann Example")
+    await expect(email).to_have_value("ann@example.com")
+    await email.click(position={"x": 60, "y": 10})
+    await page.keyboard.type("ann@home.example")
+    await expect(email).to_have_value("ann@home.example")
+    await name.evaluate(CHOOSE, "Ben")  # a name that two people have
+    await expect(email).to_have_value("ann@home.example")
+    await name.fill("")
+    await email.evaluate(CHOOSE, "ben@two.example")
+    await expect(name).to_have_value("Ben")
+
+
 async def test_new_people_and_review_work_without_script(browser: Browser, office: Office) -> None:
     page = await opened(browser, office, java_script_enabled=False)
     await page.goto(f"{office.address}/app/new")

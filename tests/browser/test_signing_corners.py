@@ -9,7 +9,8 @@ from playwright.async_api import Browser, Locator, Page, Route
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.packets import Packets, file
 from tests.browser.hands import IN_VIEW, PHONE, agreed_and_signed, drawn, kept, opened, phone, place
-from tests.browser.screens import faults
+from tests.browser.screens import accepted, faults
+from tests.browser.test_frame import signed_in
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
@@ -73,6 +74,11 @@ async def what_the_server_finds_wrong_is_said_until_it_is_mended(page: Page, she
     assert (await rent.get_attribute("aria-invalid"), await rent.get_attribute("aria-describedby")) == (None, None)
 
 
+async def _only_pages(route: Route) -> None:
+    """The question whether a page is still the one to show gets no answer."""
+    await (route.abort() if "x-part" in route.request.headers else route.continue_())
+
+
 async def test_what_is_kept_arrives_in_its_order_and_an_ended_document_says_so_at_any_step(
     browser: Browser, office: Office
 ) -> None:
@@ -106,6 +112,7 @@ async def test_what_is_kept_arrives_in_its_order_and_an_ended_document_says_so_a
     assert (await page.locator("#problem").inner_text()).startswith(told), "in their language, not the browser's"
     await kept(page, sheet.get_by_label("Contact"), "bob@example.com")
     await page.locator("#next").tap()
+    await page.route("**/sign/*", _only_pages)  # what it is told for its change comes first
     await office.api.post(f"/api/v1/documents/{document['id']}/void", {"reason": "Another tenant"})
     await page.locator(".mark").first.tap()
     await sheet.get_by_label("City").fill("Bruges")
@@ -205,3 +212,74 @@ async def test_what_is_filled_in_before_the_script_has_come_is_kept_too(browser:
         released.set()
     sent: Any = (await arriving.value).request.post_data_json
     assert list(sent["values"].values()) == ["Ghent", "true"]
+
+
+async def test_every_open_tab_shows_that_the_document_was_withdrawn(browser: Browser, office: Office) -> None:
+    document = await office.create(send=True, fields=[place("text", 0.2, label="City"), place("signature", 0.8)])
+    context = await phone(browser)
+    page = await context.new_page()
+    await opened(page, office, document)
+    tabs = [page]
+    for address in (f"{page.url}/text", f"{page.url}/ways/decline"):
+        tabs.append(await context.new_page())
+        await tabs[-1].goto(address)
+    await page.locator("#sheet").get_by_label("City").fill("Ghent")
+    await office.api.post(f"/api/v1/documents/{document['id']}/void", {"reason": "Another tenant"})
+    for tab in tabs:
+        await tab.bring_to_front()
+        await tab.get_by_text("withdrawn").first.wait_for(timeout=20_000)
+
+
+async def test_another_tab_shows_at_once_that_the_document_is_signed(browser: Browser, office: Office) -> None:
+    signers = [signer("ann"), signer("ben", order=2)]
+    document = await office.create(send=True, fields=[place("signature", 0.8)], signers=signers)
+    context = await phone(browser)
+    page, other = await context.new_page(), await context.new_page()
+    await opened(page, office, document)
+    await opened(other, office, document)
+    await page.clock.install()  # no time passes there: only the other tab can tell it
+    await page.reload()
+    await drawn(other)
+    await agreed_and_signed(other)
+    await page.get_by_text("You have signed").wait_for()
+
+
+async def test_in_person_the_screens_name_signer_and_host_until_the_device_is_back(
+    browser: Browser, office: Office
+) -> None:
+    document = await office.create(send=True, fields=[place("signature", 0.5)])
+    page = await (await phone(browser)).new_page()
+    await signed_in(office, page)
+    await office.api.deedbox.db.write(lambda tx: tx.run("update people set name = 'Ben Host'"))
+    ann = document["parties"][0]["signers"][0]["id"]
+    await page.goto(f"{office.address}/app/documents/{document['id']}/signers/{ann}")
+    await page.get_by_role("button", name="Hand over to Ann").click()
+    await page.get_by_role("heading", name="Ann, please read and sign").wait_for()
+    await accepted(page, "handed-over")
+    await page.get_by_role("button", name="I am Ann: open the document").click()
+    await page.locator("#sheet").wait_for()
+    await page.reload()
+    await drawn(page)
+    await agreed_and_signed(page)
+    await page.get_by_text("give this device back to Ben Host").wait_for()
+    await accepted(page, "given-back")
+    await page.goto(page.url)
+    await page.get_by_text("give this device back to Ben Host").wait_for()
+
+
+async def test_each_step_begins_at_the_top_of_the_sheet_and_says_where_it_is(browser: Browser, office: Office) -> None:
+    fields = [place("text", 0.2, label="City " * 19), place("text", 0.3, label="Street"), place("signature", 0.8)]
+    document = await office.create(send=True, fields=fields)
+    page = await (await phone(browser)).new_page()
+    await page.set_viewport_size({"width": 320, "height": 330})
+    sheet = await opened(page, office, document)
+    described = (
+        "document.getElementById(document.querySelector('.step:not([hidden])').getAttribute('aria-describedby'))"
+    )
+    assert await page.evaluate(f"{described}.innerText") == await page.locator(".where:visible").inner_text()
+    await sheet.get_by_label("City").fill("Ghent")
+    await sheet.evaluate("one => { one.scrollTop = 1000; }")
+    assert await sheet.evaluate("one => one.scrollTop") > 0
+    await page.locator("#next").tap()
+    await sheet.get_by_label("Street").wait_for()
+    assert await sheet.evaluate("one => one.scrollTop") == 0

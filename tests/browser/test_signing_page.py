@@ -288,6 +288,7 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
         place("text", 0.20, label="Which", show_if={"field": "Pets", "equals": "Yes"}),
         place("number", 0.30, label="Rent"),
         place("date", 0.35, label="From"),
+        place("date_signed", 0.70, label="Signed on"),
         place("email", 0.40, label="Contact"),
         place("text", 0.45, label="Street", read_only=True, default="Mill Lane"),
         place("attachment", 0.50, label="Passport"),
@@ -299,7 +300,7 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
     sheet, following = await opened(page, office, document), page.locator("#next")
     await accepted(page, "choice")
     await sheet.get_by_label("No", exact=True).tap()
-    assert await page.locator(".mark[data-state=fixed]").inner_text() == "Mill Lane"
+    assert await page.locator(".mark[data-state=fixed]").all_inner_texts() == ["Mill Lane", "1. März 2026"]
     await sheet.get_by_label("Yes").tap()
     await following.tap()
     await sheet.get_by_label("Which").fill("A cat")
@@ -308,6 +309,11 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
     await page.get_by_text("Das ist keine Zahl").wait_for()
     assert await faults(page) == []
     await kept(page, sheet.get_by_label("Rent"), "1.234,50", "1234,50")
+    await following.tap()
+    start = sheet.get_by_label("From")
+    assert (await start.get_attribute("type"), await start.input_value()) == ("date", ""), "nobody fills it but Ann"
+    await accepted(page, "date")
+    await kept(page, start, "2027-01-31", "2027-01-31")
     await following.tap()
     for again in (True, False):
         await sheet.get_by_label("Passport").focus()
@@ -320,6 +326,7 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
             await sheet.locator(".given").wait_for(state="hidden")
             assert await focused(page) == "Passport"
     await following.tap()
+    assert "hochgeladen" not in (await sheet.locator("#kept").text_content() or ""), "it belongs to the step before"
     await sheet.locator("#initials").fill("AB")
     await page.locator(".mark[data-state=now] img").wait_for(state="attached")
     await following.tap()
@@ -334,7 +341,8 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
     assert [one["name"] for one in found["attachments"]] == ["passport.pdf"]
     told = await values(office, document)
     assert (told["Yes"], told["Which"], told["Rent"]) == ("true", "A cat", "1234.50")
-    assert (told["From"], told["Contact"], told["Street"]) == ("2026-03-01", "ann@example.com", "Mill Lane")
+    assert (told["From"], told["Contact"], told["Street"]) == ("2027-01-31", "ann@example.com", "Mill Lane")
+    assert told["Signed on"] == "2026-03-01"
 
 
 @one_database
@@ -426,7 +434,7 @@ async def test_at_320_px_with_text_of_200_percent_everything_can_be_reached(brow
 @one_database
 async def test_65_pages_are_read_quickly_without_a_refusal(browser: Browser, office: Office) -> None:
     long = {"name": "long.pdf", "content_base64": base64.b64encode(pdf(*map(str, range(65)))).decode()}
-    document = await office.create(send=True, file=long, fields=[place("signature", 0.5, page=65)])
+    document = await office.create(send=True, file=long, fields=[place("signature", 0.5, page=65, h=0.08)])
     page = await (await phone(browser)).new_page()
     await opened(page, office, document)
     read = "Promise.all([...document.querySelectorAll('.page img')].map(async one => (await fetch(one.src)).status))"

@@ -75,12 +75,15 @@ async def test_a_code_is_typed_into_one_box_sent_again_and_refused_when_wrong_ol
     await box.press("Enter")
     assert await page.get_by_role("alert").inner_text() == "The code is wrong. Tries left: 4."
     await accepted(page, "code-wrong")
-    for _ in range(limits.SIGNER_CODE_TRIES):
+    for _ in range(limits.SIGNER_CODE_TRIES - 1):
         await box.fill("wrong!")
         async with page.expect_navigation():
             await box.press("Enter")
     assert "Too many attempts. Wait a quarter of an hour" in await page.get_by_role("alert").inner_text()
+    assert await page.locator("#code, [name=act]").count() == 0, "there is nothing to type into"
+    await accepted(page, "code-closed")
     mailing.api.clock.forward(limits.SIGNER_CODE_SECONDS + 1)
+    await page.get_by_role("link", name="Load this page again").click()
     await box.fill(code)
     async with page.expect_navigation():
         await box.press("Enter")

@@ -85,7 +85,7 @@ async def test_the_verdicts_look_as_they_should_in_arabic_too(browser: Browser, 
         "unsigned": LEASE,
         "authentic": sealed,
         "unrecognised": sealed_by(Authority("Elsewhere"), paper()),
-        "unexplained": b"This is no PDF.",
+        "unexplained": b"%PDF-1.7\nThis is no PDF.",
     }
     for name, data in files.items():
         await page.goto(f"{office.address}/verify")

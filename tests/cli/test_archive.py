@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from deedbox.cli import archive, doctor
+from deedbox.cli import archive
 from deedbox.kernel import limits
-from deedbox.kernel.crypto import make_ring
 from tests import server
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
@@ -149,14 +148,3 @@ def test_an_address_that_is_no_archive_is_refused_at_the_start(tmp_path: Path) -
         assert (failed.returncode, reason in failed.stderr, "secret" in failed.stderr) == (1, True, False), address
     failed = server.run("serve", "--port", "0", data=tmp_path / "data", env={"SERVICE_ECOSYSTEM_KEY": "two words"})
     assert (failed.returncode, "two words" in failed.stderr) == (1, False)
-
-
-def test_the_doctor_tells_of_a_key_that_could_be_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    server.prepare(tmp_path / "data")
-    (tmp_path / "data").mkdir(exist_ok=True)
-    make_ring(tmp_path / "data" / "master.key")
-    for key, found in (("short", ["note"]), (KEY, [])):
-        for name, value in server.environment(tmp_path / "data", SERVICE_ECOSYSTEM_KEY=key).items():
-            monkeypatch.setenv(name, value)
-        findings = doctor.examine(tmp_path / "data")
-        assert [one.verdict for one in findings if one.subject == "archive"] == found

@@ -1,8 +1,10 @@
 """`deedbox ca` on a real installation, beside a real server."""
 
+import hashlib
 import json
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from deedbox.authority import issue
+from deedbox.kernel import crypto
 from tests import server
+from tests.kernel.test_backup import Members, edit_manifest, repack
 from tests.pdf import issued as foreign
 
 
@@ -86,3 +90,52 @@ def test_import_brings_a_certificate_of_your_own_and_a_wrong_password_does_not(d
     brought = json.loads(ca(data, "import", str(file), "--password-file", str(password), "--json").stdout)
     assert (brought["brought"], brought["status"]) == (True, "in use")
     assert brought["fingerprint"] == issue.fingerprint(own.der)
+
+
+def _backed_up(tmp_path: Path, key: bytes | None) -> Path:
+    """A backup with another master key, or without one."""
+    data, target = tmp_path / "data", tmp_path / "backup.tar"
+    for words in (("keys", "create", "--name", "a"), ("ca", "show"), ("backup", str(target))):
+        done = server.run(*words, data=data)
+        assert done.returncode == 0, done.stderr
+
+    def change(members: Members) -> None:
+        at = next(number for number, (member, _) in enumerate(members) if member.name == "master.key")
+        if key is None:
+            del members[at]
+        else:
+            members[at][0].size = len(key)
+            members[at] = members[at][0], key
+
+    repack(target, change)
+    with tarfile.open(target) as archive:
+        manifest = json.loads(archive.extractfile("manifest.json").read())  # type: ignore[union-attr]
+    files = manifest["files"]
+    if key is None:
+        del files["master.key"]
+    else:
+        files["master.key"] = {"sha256": hashlib.sha256(key).hexdigest(), "size_bytes": len(key)}
+    edit_manifest(target, files=files)
+    return target
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_backup_with_an_unfit_master_key_is_not_restored(tmp_path: Path, has_key: bool) -> None:
+    crypto.make_ring(tmp_path / "other.key")
+    target = _backed_up(tmp_path, (tmp_path / "other.key").read_bytes() if has_key else None)
+    done = server.run("restore", str(target), data=tmp_path / "again")
+    sentence = "decrypts none of the stored secrets" if has_key else "no master key"
+    assert (done.returncode != 0, sentence in done.stderr) == (True, True), done.stderr
+    assert not (tmp_path / "again").exists()
+
+
+def test_unfit_master_key_stops_the_start_and_is_found_by_doctor(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for words in (("keys", "create", "--name", "a"), ("ca", "show")):
+        assert server.run(*words, data=data).returncode == 0
+    (data / "master.key").unlink()
+    crypto.make_ring(data / "master.key")
+    for asked in (["serve", "--port", "0"], ["doctor"]):
+        done = server.run(*asked, data=data)
+        said = done.stdout + done.stderr
+        assert (done.returncode, "decrypts none of the stored secrets" in said) == (1, True), said

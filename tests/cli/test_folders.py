@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.search.folders import Changed
+from deedbox.search.folders.local import LocalFolder
 from deedbox.search.ocr import MISSING
 from tests import nursery, server
 from tests.cli.search_commands import ENV, MODULE, WAYS, command, data_folder, result
@@ -239,3 +242,23 @@ def test_wrong_use_is_told(tmp_path: Path, folder: Path) -> None:
         assert command("index", str(folder), *words, data=tmp_path / "data").returncode == 2
     assert command("index", str(folder / "lease.txt"), data=tmp_path / "data").returncode == 2
     assert command("index", "s3://no", data=tmp_path / "data").returncode == 2
+
+
+def test_file_that_grows_while_it_is_read_ends_at_the_size_seen(tmp_path: Path) -> None:
+    path = tmp_path / "files" / "log.txt"
+    path.parent.mkdir()
+    path.write_bytes(b"x" * limits.KB)
+    found = LocalFolder(path.parent, tmp_path / "data")
+    seen = found.look().files["log.txt"]
+    grown: list[bytes] = []
+    with closing(found.open("log.txt", seen)) as reading:
+
+        def read_and_grow() -> None:
+            for _ in range(10):
+                with path.open("ab") as file:
+                    file.write(b"x" * limits.KB)
+                grown.append(reading.read(limits.KB))
+
+        with pytest.raises(Changed):
+            read_and_grow()
+    assert len(b"".join(grown)) <= seen.size_bytes

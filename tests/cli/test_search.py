@@ -109,6 +109,6 @@ def test_asking_before_anything_is_indexed_says_so(data: Path) -> None:
 def test_an_empty_folder_and_an_empty_question_are_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = command("index", str(tmp_path / "empty"), data=tmp_path / "data")
-    assert (done.returncode, done.stdout.startswith("There is no pdf, docx")) == (0, True)
+    assert (done.returncode, "has a supported type (pdf, docx" in done.stdout) == (0, True)
     assert command("ask", "  ", data=tmp_path / "data").returncode == 2
     assert command("index", str(tmp_path / "missing"), data=tmp_path / "data").returncode == 2

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from mcp import Client, StdioServerParameters
 from deedbox.assistant import toolbox
 from tests import server
 from tests.api.search.files import pdf
+from tests.pdf.test_convert import docx, needs_office
 from tests.rigs.installation import ROOT
 
 ANN, BEN = "Ann <ann@example.com>", "Ben <ben@example.com>"
@@ -56,7 +58,7 @@ def test_a_file_is_sent_through_the_server_on_the_data_folder(running: server.Se
     people = [(party["order"], party["signers"][0]["email"]) for party in document["parties"]]
     assert (status, document["title"], document["status"]) == ("sent", "lease", "sent")
     assert people == [(1, "ann@example.com"), (2, "ben@example.com")]
-    assert document["message"] == {"subject": "lease", "body": "Please."}
+    assert document["message"] == {"subject": "", "body": "Please."}
     assert keys["deedbox send"] == "revoked"
 
 
@@ -153,3 +155,45 @@ def test_a_template_is_made_and_listed(running: server.Server, data: Path, lease
 def test_a_template_that_cannot_be_is_refused(data: Path, lease: str, running: server.Server) -> None:
     done = server.run("template", "create", lease, "--role", "Tenant", "--role", "Tenant", data=data)
     assert (done.returncode, "Tenant" in done.stderr) == (1, True)
+
+
+@needs_office
+def test_wait_ends_with_3_and_the_reason_when_conversion_fails(
+    running: server.Server, data: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.docx"
+    broken.write_bytes(docx("</w:t> is not closed"))
+    done = server.run("send", str(broken), "--to", ANN, "--wait", data=data)
+    document_id, status = done.stdout.split()
+    assert (done.returncode, status) == (3, "failed")
+    assert "broken.docx" in done.stderr
+    with running.client() as http:
+        [event] = [
+            one
+            for one in http.get("/api/v1/events", params={"limit": 100}).json()["events"]
+            if one["type"] == "document.failed"
+        ]
+    assert (event["data"]["document_id"], "broken.docx" in event["data"]["reason"]) == (document_id, True)
+
+
+@needs_office
+def test_send_says_that_conversion_runs_or_waits_for_it(running: server.Server, data: Path, tmp_path: Path) -> None:
+    good = tmp_path / "good.docx"
+    good.write_bytes(docx("A lease."))
+    at_once = server.run("send", str(good), "--to", ANN, data=data)
+    assert (at_once.returncode, at_once.stdout.split()[1]) == (0, "processing")
+    assert "deedbox send --wait" in at_once.stderr
+    waited = server.run("send", str(good), "--to", ANN, "--wait", data=data)
+    assert (waited.returncode, waited.stdout.split()[1]) == (0, "sent")
+
+
+def test_send_says_where_the_mail_is(running: server.Server, data: Path, lease: str) -> None:
+    done = server.run("send", lease, "--to", ANN, data=data)
+    found = re.search(r"No mail server is set: the mail to ann@example\.com.*mail show (mail_\w+)", done.stderr)
+    assert found, done.stderr
+    assert f"{running.address}/s/deed_sign_" in server.run("mail", "show", found[1], data=data).stdout
+    with running.client() as http:
+        new = {"name": "sends", "scopes": ["documents:send"]}
+        key = http.post("/api/v1/keys", json=new).json()["key"]
+    silent = elsewhere(running, "send", lease, "--to", ANN, key=key)
+    assert (silent.returncode, silent.stderr) == (0, ""), "a key that may not read mails"

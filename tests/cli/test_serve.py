@@ -76,29 +76,38 @@ def test_the_first_start_shows_address_login_link_and_key_and_they_work(tmp_path
         assert (opened.status_code, opened.headers["location"]) == (303, "/app")
 
 
-def test_a_later_start_shows_no_key_and_the_first_one_still_works(tmp_path: Path) -> None:
+def test_a_later_start_shows_no_secret_and_the_first_key_still_works(tmp_path: Path) -> None:
     with server.running(tmp_path / "data") as first:
         pass
     with server.running(tmp_path / "data") as second:
-        assert second.api_key is None
-        assert second.login_link not in (None, first.login_link)
+        assert (second.api_key, second.login_link) == (None, None)
         with second.client(first.api_key) as http:
             assert http.get("/health").status_code == 200
 
 
-def test_once_the_owner_has_a_password_no_login_link_is_shown(tmp_path: Path) -> None:
-    with server.running(tmp_path / "data") as first:
+def test_later_start_names_the_command_until_the_owner_has_a_password(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert "deed_login_" in started(data)
+    assert f"deedbox login-link --data {data}" in started(data)
+    with server.running(data) as running:
+        link = json.loads(server.run("login-link", "--json", data=data).stdout)["login_link"]
         form = {"name": "Owner", "email": "owner@example.com", "password": "a long enough one"}
-        with httpx.Client(base_url=first.address, trust_env=False) as browser:
-            browser.post(urlsplit(str(first.login_link)).path)
+        with httpx.Client(base_url=running.address, trust_env=False) as browser:
+            browser.post(urlsplit(link).path)
             assert browser.post("/account", data=form).headers["location"] == "/app/welcome"
-    with server.running(tmp_path / "data") as second:
-        assert second.login_link is None
+    assert "login" not in started(data)
 
 
 def test_a_person_is_told_in_sentences(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "deedbox", "serve", "--port", "0", "--data", str(tmp_path / "data")]
-    env = server.environment(tmp_path / "data")
+    told = started(tmp_path / "data")
+    assert told.startswith("Deedbox is running at http://127.0.0.1:")
+    assert told.count("deed_login_") == told.count("deed_live_") == 1
+
+
+def started(data: Path) -> str:
+    """What the server prints for a person at its start."""
+    command = [sys.executable, "-m", "deedbox", "serve", "--port", "0", "--data", str(data)]
+    env = server.environment(data)
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         lines: list[str] = []
@@ -107,9 +116,7 @@ def test_a_person_is_told_in_sentences(tmp_path: Path) -> None:
             assert lines[-1], "".join(lines)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
-    told = "".join(lines)
-    assert told.startswith("Deedbox is running at http://127.0.0.1:")
-    assert told.count("deed_login_") == told.count("deed_live_") == 1
+    return "".join(lines)
 
 
 def test_a_killed_server_leaves_the_folder_free_for_the_next(tmp_path: Path) -> None:

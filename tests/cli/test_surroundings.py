@@ -18,6 +18,7 @@ from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
 from deedbox.pdf import fonts
 from tests import server
+from tests.kinds import kinds
 from tests.otlp import collecting
 from tests.search.answers import chat_server
 from tests.search.embed.loopback import Request, Response, serving
@@ -51,6 +52,32 @@ def test_the_public_address_is_asked(running: server.Server) -> None:
     # TLS where none is spoken: what a wrong certificate looks like too.
     https = running.address.replace("http:", "https:")
     assert found(data, "address", DEEDBOX_BASE_URL=https)["verdict"] == "bad"
+
+
+def test_doctor_names_settings_that_differ_from_the_servers(running: server.Server) -> None:
+    data, same = running.log.with_suffix(""), {"DEEDBOX_TSA_PUBLIC": "true"}
+    assert found(data, "server", **same)["verdict"] == "good"
+    chat = {"DEEDBOX_CHAT_URL": running.address, "DEEDBOX_CHAT_MODEL": "m", "DEEDBOX_CHAT_KEY": "sk-guessable"}
+    differing = found(data, "server", **same, **chat)
+    assert differing["verdict"] == "bad"
+    assert all(name in differing["text"] for name in chat), differing
+    assert "DEEDBOX_TSA_PUBLIC" in found(data, "server")["text"]
+    assert found(data, "server", **same, DEEDBOX_LOG_FORMAT="text")["verdict"] == "good"
+
+
+def test_doctor_says_when_no_server_runs_whose_settings_it_knows(tmp_path: Path) -> None:
+    data, key = tmp_path / "data", "sk-of-the-server"
+    chat = {"DEEDBOX_CHAT_URL": "http://127.0.0.1:9", "DEEDBOX_CHAT_MODEL": "m", "DEEDBOX_CHAT_KEY": key}
+    killed = server.start(data, env=chat)
+    note = data / "deedbox.settings"
+    assert note.stat().st_mode & 0o077 == 0
+    assert key not in note.read_text()
+    killed.kill()
+    assert kinds.url(data) or found(data, "server")["verdict"] == "note"
+    with server.running(data, env=chat):
+        assert found(data, "server", **chat)["verdict"] == "good"
+    assert not note.exists()
+    assert found(data, "server")["verdict"] == "note"
 
 
 def test_a_public_address_of_a_server_that_does_not_run_is_no_fault(tmp_path: Path) -> None:

@@ -6,14 +6,19 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec.structs import replace
 
 from deedbox.authority import issue
 from deedbox.evidence import chain, file
+from deedbox.pdf.seal import SealIdentity
+from deedbox.pdf.trust import DOCUMENT_SIGNING
 from tests import nursery, server
 from tests.evidence.samples import DOCUMENT, evidence
+from tests.pdf import pki
 from tests.pdf.sealed import document
-from tests.rigs.tampering import NOW, Office, restamped
+from tests.rigs.tampering import NOW, Office, restamped, time_stamped
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +124,39 @@ def test_a_time_stamp_that_was_replaced_shows_by_the_evidence(folder: Path, offi
     (folder / "tsa.pem").write_bytes(issue.pem([elsewhere.root.der]))
     for pdf, code in ((deed, 0), (other, 1)):
         (folder / "deed.pdf").write_bytes(pdf)
-        roots = ("--root", "root.pem", "--root", "tsa.pem")
+        roots = ("--root", "root.pem", "--timestamp-root", "tsa.pem")
         assert run(folder, "deed.pdf", *roots).returncode == 0
         done = run(folder, "deed.pdf", *roots, "--evidence", "evidence.json")
         assert (done.returncode, "replaced" in done.stdout) == (code, code == 1), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("usage", "option"),
+    [
+        (ExtendedKeyUsageOID.SERVER_AUTH, "--root"),
+        (ExtendedKeyUsageOID.SERVER_AUTH, "--timestamp-root"),
+        (DOCUMENT_SIGNING, "--timestamp-root"),
+    ],
+)
+def test_seal_below_a_timestamp_root_is_not_authentic(folder: Path, usage: x509.ObjectIdentifier, option: str) -> None:
+    elsewhere = Office("Elsewhere")
+    leaf = pki.issue("www.example.com", elsewhere.holder(), usages=[usage], begins=NOW, ends=NOW + pki.YEAR)
+    elsewhere.identity = SealIdentity(leaf.key, leaf.der, [])
+    (folder / "tsa.pem").write_bytes(issue.pem([elsewhere.root.der]))
+    (folder / "deed.pdf").write_bytes(elsewhere.sealed(document(2, "Forged"), document_id=DOCUMENT))
+    done = run(folder, "deed.pdf", "--root", "root.pem", option, "tsa.pem")
+    assert (done.returncode, "deed.pdf is unrecognised" in done.stdout) == (2, True), done.stdout
+
+
+def test_timestamp_root_makes_an_external_time_stamp_trusted(folder: Path, office: Office) -> None:
+    elsewhere = Office("Elsewhere")
+    (folder / "tsa.pem").write_bytes(issue.pem([elsewhere.root.der]))
+    deed = office.sealed(document(2), timestamp="any")
+    (folder / "deed.pdf").write_bytes(restamped(deed, elsewhere.timestamper, NOW + timedelta(hours=1)))
+    alone = run(folder, "deed.pdf", "--root", "root.pem")
+    assert "from an authority that is not trusted here" in alone.stdout
+    done = run(folder, "deed.pdf", "--root", "root.pem", "--timestamp-root", "tsa.pem")
+    assert (done.returncode, "✓ a trusted time-stamp says when" in done.stdout) == (0, True), done.stdout
 
 
 def test_the_evidence_of_another_document_explains_nothing(folder: Path, office: Office) -> None:
@@ -143,6 +177,7 @@ def test_the_evidence_of_another_version_of_the_document_is_seen(folder: Path, o
     ("words", "sentence"),
     [
         (["deed.pdf", "--root", "deed.pdf"], "holds no certificate"),
+        (["deed.pdf", "--timestamp-root", "root.pem"], "no root is named for the seal"),
         (["deed.pdf", "--root", "root.pem", "--evidence", "root.pem"], "not an evidence file"),
         (["deed.pdf", "--data", "nowhere"], "no installation in the data folder"),
         (["missing.pdf"], "does not exist"),
@@ -151,6 +186,22 @@ def test_the_evidence_of_another_version_of_the_document_is_seen(folder: Path, o
 def test_what_cannot_be_read_is_said_and_exits_with_2(folder: Path, words: list[str], sentence: str) -> None:
     done = run(folder, *words)
     assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+
+
+def test_at_judges_a_file_as_of_another_time(folder: Path, office: Office) -> None:
+    (folder / "deed.pdf").write_bytes(office.sealed(document(1), timestamp="none"))
+    for at, code in (("2026-07-01", 0), ("2026-07-01T12:00:00Z", 0), ("2035-01-01", 2)):
+        done = run(folder, "deed.pdf", "--root", "root.pem", "--at", at)
+        assert (done.returncode, "not valid at that time" in done.stdout) == (code, code == 2), done.stdout
+    assert run(folder, "deed.pdf", "--root", "root.pem", "--at", "soon").returncode == 2
+
+
+def test_timestamped_and_extended_files_are_good_in_2035(folder: Path, office: Office) -> None:
+    sealed = office.sealed(document(1))
+    for data, verdict in ((sealed, "authentic"), (time_stamped(office, sealed), "extended")):
+        (folder / "deed.pdf").write_bytes(data)
+        done = run(folder, "deed.pdf", "--root", "root.pem", "--at", "2035-01-01")
+        assert (done.returncode, f"is {verdict}" in done.stdout) == (0, True), done.stdout
 
 
 def test_a_der_root_does_too(folder: Path, office: Office) -> None:

@@ -55,6 +55,11 @@ def test_the_unit_leaves_little_exposed(unit: Path) -> None:
     print(done.stdout.splitlines()[-1])
 
 
+def test_a_sandbox_that_runs_out_of_memory_does_not_end_the_server() -> None:
+    assert settings("OOMPolicy") == ["continue"]
+    assert settings("MemoryMax") == ["2G"]
+
+
 def test_requests_under_way_can_end_before_systemd_kills() -> None:
     assert int(*settings("TimeoutStopSec")) > limits.DRAIN_SECONDS
 

@@ -57,8 +57,8 @@ def wrong(question: str, told: Told) -> list[str]:
             continue
         for label, how, value in _CHOSEN.findall(chosen):
             known = labels.get(label, set())
-            # Which answers there have been depends on what was asked; the states of jobs are always told.
-            if not known or (label == "status" and name == "deedbox_jobs" and not _all_known(how, value, known)):
+            # Which answers there have been depends on what was asked; the kinds of jobs are always reported.
+            if not known or (label == "kind" and not _all_known(how, value, known)):
                 found.append(f"{name}{{{label}}}")
         kept = re.findall(r"by \(([^)]*)\)", question)
         found += [
@@ -82,8 +82,8 @@ def test_every_question_is_about_what_the_server_tells(told: Told) -> None:
     "question",
     [
         "deedbox_documents",
-        'deedbox_jobs{status="lost"}',
-        'deedbox_jobs{kind="mail"}',
+        'deedbox_jobs_due{kind="lost"}',
+        'deedbox_jobs_due{status="ready"}',
         "sum by (code) (deedbox_requests_total)",
     ],
 )

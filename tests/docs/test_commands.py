@@ -25,6 +25,7 @@ IN_FOLDER = {
     "move.md": pytest.mark.all_in_folder("it says how to move away from a folder"),
     "run.md": pytest.mark.all_in_folder("doctor objects to a PostgreSQL like that of the tests"),
 }
+ACTIVATE = ". .venv/bin/activate"
 DATABASE = "postgresql://deedbox:password@db.example.com/deedbox"
 
 
@@ -35,19 +36,22 @@ def free_port() -> int:
 
 
 class Reader:
-    """Someone who types what a page says, in an empty folder, with `deedbox` on the path."""
+    """Someone who types what a page says, in an empty folder, and activates what `make serve` sets up."""
 
     set_up = False
     """Whether what `make serve` sets up before it serves is there; that it sets it up, the README's commands show."""
 
     def __init__(self, folder: Path, models_dir: Path) -> None:
         self.port = free_port()
+        tools = Path(sys.executable).parent
+        others = [one for one in os.environ["PATH"].split(":") if Path(one) != tools]
+        self.activated = ":".join([str(tools), *others])
         self.env = environment(
             folder / "data",
             DEEDBOX_DATA_DIR=str(folder / "data"),
             DEEDBOX_MODELS_DIR=str(models_dir),
             DEEDBOX_PORT=str(self.port),
-            PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            PATH=":".join(others),
             KEY="",
         )
         self.folder = folder
@@ -58,6 +62,8 @@ class Reader:
     def type(self, command: str) -> None:
         if command in ("make serve", "make demo"):
             self._serve(command)
+        elif command == ACTIVATE:
+            self.env["PATH"] = self.activated
         elif command.startswith("export KEY="):
             assert self.env["KEY"].startswith("deed_live_"), "the server printed no key"
         elif command not in NOT_RUN_HERE:
@@ -67,7 +73,12 @@ class Reader:
         if self.set_up and command == "make serve":
             command = "deedbox serve"
         self.server = subprocess.Popen(
-            command.split(), cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, start_new_session=True
+            command.split(),
+            cwd=ROOT,
+            env=self.env | {"PATH": self.activated},
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         assert self.server.stdout is not None
         for line in self.server.stdout:
@@ -137,7 +148,9 @@ def test_every_command_of_a_page_works(
 ) -> None:
     reader.set_up = page.name != "README.md"
     if reader.set_up:
-        reader.env["PATH"] = f"{loaded}:{reader.env['PATH']}"
+        reader.activated = f"{loaded}:{reader.activated}"
+    if "make serve" not in commands(page):
+        reader.type(ACTIVATE)
     if any(DATABASE in command for command in commands(page)):
         request.getfixturevalue("elsewhere")
     for command in commands(page):
@@ -145,6 +158,7 @@ def test_every_command_of_a_page_works(
 
 
 def test_a_command_that_fails_is_noticed(reader: Reader) -> None:
+    reader.type(ACTIVATE)
     with pytest.raises(AssertionError, match="deedbox frobnicate"):
         reader.type("deedbox frobnicate")
 

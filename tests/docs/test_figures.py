@@ -23,7 +23,20 @@ def test_every_figure_of_the_table_has_a_name_and_a_run() -> None:
     for row in ROWS:
         assert row.run in RUNS
         assert row.names, row.what
-        assert row.run not in measured or row.names <= set(measured[row.run].figures), row.what
+        for one in measured.get(row.run, []):
+            assert row.names <= set(one.figures), row.what
+
+
+def test_figures_of_two_machines_stand_side_by_side() -> None:
+    run, row = "start", next(row for row in ROWS if row.run == "start")
+    arm, x86 = (table.Measured("abc", machine, dict.fromkeys(row.names, machine)) for machine in ("arm", "x86"))
+    again = table.Measured("def", "arm", dict.fromkeys(row.names, "arm again"))
+    both = table.replace([arm, x86], again)
+    lines = [line for line in table.rendered({run: both}).splitlines() if "| arm |" in line or "| x86 |" in line]
+    assert both == [again, x86]
+    assert [line.split(" | ")[-2:] for line in lines] == [["arm", "`def` |"], ["x86", "`abc` |"]]
+    assert lines[0].startswith(f"| {row.what} | arm again")
+    assert lines[1].startswith("|  | x86")
 
 
 def test_every_figure_names_a_commit_that_there_is() -> None:
@@ -32,8 +45,9 @@ def test_every_figure_names_a_commit_that_there_is() -> None:
     shallow = _git("rev-parse", "--is-shallow-repository").stdout.strip() == "true"
     if shallow:
         pytest.skip("the repository's history was not fetched whole")
-    for run, told in table.kept().items():
-        assert _git("cat-file", "-e", f"{told.commit}^{{commit}}").returncode == 0, f"{run}: {told.commit}"
+    for run, measurements in table.kept().items():
+        for one in measurements:
+            assert _git("cat-file", "-e", f"{one.commit}^{{commit}}").returncode == 0, f"{run}: {one.commit}"
 
 
 def _git(*words: str) -> "subprocess.CompletedProcess[str]":

@@ -53,6 +53,17 @@ def test_whatever_is_edited_is_seen(place: tuple[str | int, ...], value: str) ->
     assert file.problems(file.parse(written(edited)))
 
 
+def test_evidence_without_sender_labels_and_pages_still_holds() -> None:
+    sample = evidence()
+    data = file.encode(sample)
+    assert b'"sender"' not in data
+    assert b'"pages":' not in data
+    assert file.problems(file.parse(data)) == []
+    added = plain()
+    added["document"]["sender"] = {"name": "Eve", "company": "Eve & Co", "email": None}
+    assert file.problems(file.parse(written(added))), "nothing can be added to what was stated"
+
+
 def test_a_consent_text_must_be_the_one_of_its_hash() -> None:
     sample = evidence()
     consent = sample.signers[0].consent

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import struct
 import subprocess
 import tarfile
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -22,7 +23,8 @@ import pytest
 
 from deedbox import VERSION
 from deedbox.kernel import outbox
-from deedbox.kernel.backup import Manifest, backup, restore
+from deedbox.kernel.backup import Manifest, backup, restore, rows
+from deedbox.kernel.backup.archive import rows_of
 from deedbox.kernel.blobs import Blob, store
 from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.db import Database, Row, Tx, migrate
@@ -582,3 +584,35 @@ async def test_a_full_disk_ends_a_backup_without_a_trace(source: Installation, t
         assert list(disk.iterdir()) == []
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("harm", ["too short", "a list", "a huge number"])
+async def test_damaged_rows_are_reported_in_words(source: Installation, place: Place, target: Path, harm: str) -> None:
+    source.backup(target)
+    name = rows_of("workspaces")
+    changed = b""
+
+    def change(members: Members) -> None:
+        nonlocal changed
+        at = next(number for number, (member, _) in enumerate(members) if member.name == name)
+        row = rows.decoded(next(rows.read(io.BytesIO(members[at][1]))))
+        other = {"too short": row[:1], "a list": ([1], *row[1:]), "a huge number": (2**64 - 1, *row[1:])}[harm]
+        line = rows.encoded(tuple(other))
+        changed = struct.pack(">I", len(line)) + line
+        members[at] = members[at][0], changed
+
+    repack(target, change)
+    manifest = json.loads(_member(target, "manifest.json"))
+    entry = {"sha256": hashlib.sha256(changed).hexdigest(), "size_bytes": len(changed)}
+    manifest["tables"]["workspaces"]["rows"] = 1
+    edit_manifest(target, files={**manifest["files"], name: entry}, tables=manifest["tables"])
+    with pytest.raises(SetupError, match="row"):
+        restore(target, place.data_dir, place.url)
+    assert not place.data_dir.exists() or not list(place.data_dir.iterdir())
+
+
+def _member(path: Path, name: str) -> bytes:
+    with tarfile.open(path) as archive:
+        found = archive.extractfile(name)
+        assert found is not None
+        return found.read()

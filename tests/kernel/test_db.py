@@ -3,11 +3,16 @@
 import asyncio
 import threading
 import time
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from deedbox.kernel.db import Database, Tx
+from deedbox.kernel import limits, turns
+from deedbox.kernel.db import Database, Tx, migrate
+from deedbox.kernel.db.sqlite import SqliteDatabase
+from deedbox.kernel.errors import Unavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -112,3 +117,36 @@ async def test_text_with_percent_signs_and_colons_is_only_text(db: Database) -> 
 async def test_many_runs_a_statement_for_each_row(db: Database) -> None:
     await db.write(lambda tx: tx.many(ADD, [{"id": f"wsp_{n}", "name": "x"} for n in range(3)]))
     assert await db.read(count) == 3
+
+
+@pytest.mark.all_in_folder("only SQLite reads on the event loop")
+async def test_an_inline_read_of_many_rows_runs_in_a_thread(sqlite_path: Path) -> None:
+    migrate.migrate_sqlite(sqlite_path, datetime.now(UTC))
+    db = SqliteDatabase(sqlite_path)
+    numbers = "with recursive n (i) as (select 1 union all select i + 1 from n where i < :most) select count(*) from n"
+    threads: list[threading.Thread] = []
+
+    def read(tx: Tx, most: int) -> int:
+        threads.append(threading.current_thread())
+        row = tx.one(numbers, most=most)
+        return int(row[0]) if row else 0
+
+    assert await db.read(lambda tx: read(tx, 100)) == 100
+    assert await db.read(lambda tx: read(tx, 100_000)) == 100_000
+    here = threading.current_thread()
+    assert [one is here for one in threads] == [True, True, False]
+    await db.close()
+
+
+@pytest.mark.all_in_folder("PostgreSQL ends long statements itself")
+async def test_a_read_for_a_request_ends_with_its_time(sqlite_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    migrate.migrate_sqlite(sqlite_path, datetime.now(UTC))
+    monkeypatch.setattr(limits, "READ_ASIDE_SECONDS", 0.05)
+    endless = "with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n"
+    db = SqliteDatabase(sqlite_path)
+    token = turns.holder.set("someone")
+    with pytest.raises(Unavailable, match="too long"):
+        await db.read_aside(lambda tx: tx.one(endless))
+    turns.holder.reset(token)
+    assert await db.read_aside(count) == 0
+    await db.close()

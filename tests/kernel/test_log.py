@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from deedbox.kernel import log
+from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.crypto import Secret
+from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.tokens import TokenPrefix, create
 
 SECRETS = {
     "api key": ("deed_live_0123456789abcdef0123456789abcdef", "0123456789abcdef"),
@@ -17,6 +19,9 @@ SECRETS = {
     "session cookie": ("__Host-session=deed_session_s3cr3tvalue; Path=/", "s3cr3tvalue"),
     "signing token": ("/sign/deed_sign_qwertyuiop", "qwertyuiop"),
     "webhook secret with base64's own characters": ("whsec_AAAA/BBBB+CCCC==", "BBBB"),
+    **{f"{kind.name} in a path": (f"/x/{kind}aB3-_dE9", "aB3-_dE9") for kind in TokenPrefix},
+    "token with an encoded underscore": ("/join/deed%5Fjoin%5fqwertyuiop", "qwertyuiop"),
+    "token that was encoded twice": ("/join/deed%255Fjoin_qwertyuiop", "qwertyuiop"),
     "bearer header": ("Authorization: Bearer abc.def/ghi+jkl==", "ghi"),
     "bearer header in small letters": ("authorization: bearer  tokentoken", "tokentoken"),
     "basic header": ("Authorization: Basic dXNlcjpwYXNzd29yZA==", "dXNlcjpw"),
@@ -175,3 +180,49 @@ def test_a_library_s_warning_becomes_a_line_and_its_chatter_does_not(heard: Hear
     logging.getLogger("some.library").info("chatter")
     logging.getLogger("some.library").warning("careful: %s", "deed_live_0123456789")
     assert heard.one["event"] == "careful: deed_live_…"
+
+
+def test_a_token_begins_with_its_prefix_and_is_redacted() -> None:
+    for kind in TokenPrefix:
+        token = create(kind).reveal()
+        assert token.startswith(kind)
+        assert log.redacted(f"GET {token} HTTP") == f"GET {kind}… HTTP"
+
+
+def test_a_loop_says_once_a_minute_that_the_database_is_away(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rounds(number: int, code: Code | None) -> None:
+        for _ in range(number):
+            with tasks.going_on("jobs cannot be claimed"):
+                if code:
+                    raise Unavailable("The database is away.", code=code)
+
+    def events() -> list[str]:
+        return [json.loads(line)["event"] for line in heard.lines]
+
+    time = 1000.0
+    monkeypatch.setattr(tasks, "stopwatch", lambda: time)
+    rounds(50, Code.DATABASE_UNAVAILABLE)
+    assert events() == ["jobs cannot be claimed"]
+    time += limits.AWAY_LOG_SECONDS
+    rounds(50, Code.DATABASE_UNAVAILABLE)
+    rounds(3, None)
+    assert events() == ["jobs cannot be claimed"] * 2 + ["the storage is back"]
+    # What is no outage is said each time.
+    rounds(2, Code.DRAINING)
+    assert events()[3:] == ["jobs cannot be claimed"] * 2
+
+
+def test_what_the_driver_repeats_is_logged_once_a_minute(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    time = 1.0
+    monkeypatch.setattr(log, "stopwatch", lambda: time)
+    for number in range(50):
+        logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "pool-1", number)
+        logging.getLogger("some.library").warning("other %s", number)
+    time += limits.AWAY_LOG_SECONDS
+    logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "pool-1", "later")
+    events = [json.loads(line)["event"] for line in heard.lines]
+    assert [event for event in events if "pool-1" in event] == [
+        "error connecting in 'pool-1': 0",
+        "error connecting in 'pool-1': later",
+    ]
+    assert len(events) == 52

@@ -55,6 +55,14 @@ async def failure(pool: Sandbox, function: str, *args: Any) -> str:
     return failed.value.reason
 
 
+@LINUX_ONLY
+async def test_a_child_dies_before_the_server_when_memory_runs_out() -> None:
+    async with sandbox() as pool:
+        child = await call(pool, "pid")
+        scores = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (child, os.getpid())]
+    assert scores[0] == 1000 > scores[1]
+
+
 def is_running(pid: int) -> bool:
     """Whether the process exists and is no zombie."""
     try:
@@ -421,8 +429,8 @@ async def test_a_child_of_a_kind_without_a_limit_waits_for_ever() -> None:
         assert await call(pool, "pid") == first
 
 
-async def test_a_call_may_have_less_time_than_its_kind() -> None:
-    async with sandbox(seconds=20) as pool:
+async def test_a_call_may_have_less_computing_than_its_kind() -> None:
+    async with sandbox(cpu_seconds=100, seconds=100) as pool:
         with pytest.raises(SandboxFailed) as failed:
-            await pool.call(f"{MODULE}:nap", 15, seconds=0.2)
-        assert failed.value.reason == "deadline"
+            await pool.call(f"{MODULE}:spin", cpu_seconds=1)
+        assert failed.value.reason == "cpu"

@@ -5,12 +5,12 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from deedbox.kernel import settings
+from deedbox.kernel import limits, settings
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings, load
 
-PASSWORD = "hunter2hunter2"
+PASSWORD = "hunter2hunter2hunter2hunter2hunter2"
 
 
 def file_with(folder: Path, text: str) -> dict[str, str]:
@@ -154,6 +154,14 @@ def test_a_refusal_never_shows_a_secret(name: str, value: str) -> None:
 def test_a_secret_of_the_wrong_type_is_refused_unseen(value: Any) -> None:
     assert "SERVICE_ECOSYSTEM_KEY" in refusal({}, {"service_ecosystem_key": value}).reason
     assert "DEEDBOX_EMBEDDING_KEY" in refusal({}, {"embedding_key": value}).reason
+
+
+def test_an_archive_key_that_could_be_guessed_is_refused_unseen() -> None:
+    short = "k" * (limits.ARCHIVE_KEY_CHARS - 1)
+    refused = refusal({"SERVICE_ECOSYSTEM_KEY": short})
+    assert "has fewer than 32 characters" in refused.reason
+    assert short not in str(refused)
+    assert load({"SERVICE_ECOSYSTEM_KEY": f"{short}k"}).service_ecosystem_key == Secret(f"{short}k")
 
 
 def test_the_archive_key_has_the_name_that_the_signing_api_gives_it() -> None:

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.anyio
 class Queue:
     """Callers at a few places, which they leave when they are told to."""
 
-    def __init__(self, places: int = 1) -> None:
-        self.turns = Turns(places, "files")
+    def __init__(self, places: int = 1, most_of_one: int | None = None) -> None:
+        self.turns = Turns(places, "files", most_of_one)
         self.order: list[str] = []
         self.go_on = asyncio.Semaphore(0)
 
@@ -104,3 +104,28 @@ async def test_who_has_left_the_queue_takes_up_no_room_in_it() -> None:
         queue.go_on.release()
     await asyncio.gather(running, staying)
     assert queue.order == ["a", "b"]
+
+
+async def test_caller_with_a_share_leaves_free_places_to_others() -> None:
+    queue = Queue(2, most_of_one=1)
+    waiting = [queue.come("greedy"), queue.come("greedy")]
+    await queue.settled()
+    assert queue.order == ["greedy"]
+    waiting.append(queue.come("other"))
+    await queue.settled()
+    assert queue.order == ["greedy", "other"], "a free place was kept from a caller who had none"
+    for _ in waiting:
+        queue.go_on.release()
+    await asyncio.gather(*waiting)
+    assert queue.order == ["greedy", "other", "greedy"]
+    assert (queue.turns._free, queue.turns._held) == (2, {})
+
+
+async def test_servers_own_work_has_all_places_beside_a_share() -> None:
+    queue = Queue(2, most_of_one=1)
+    waiting = [queue.come(""), queue.come("")]
+    await queue.settled()
+    assert queue.order == ["", ""]
+    for _ in waiting:
+        queue.go_on.release()
+    await asyncio.gather(*waiting)

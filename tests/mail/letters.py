@@ -11,6 +11,7 @@ from deedbox.mail import (
     Delegated,
     Enough,
     Expired,
+    Failed,
     Invitation,
     Letter,
     Mail,
@@ -90,6 +91,7 @@ LETTERS: dict[str, Letter] = {
     "expired for the sender": Expired(
         sender="Mara", company="Harbour Ltd", title=TITLE, expired_at=WHEN, missing=["Ann", "Ben"], to_sender=True
     ),
+    "failed": Failed(sender="Mara", company="Harbour Ltd", title=TITLE, reason="The file cannot be read"),
     "member": Member(inviter="Mara", workspace="Harbour <Ltd>", link=LINK, expires_at=WHEN),
     "reset": Reset(link=LINK, minutes=60),
     "test": Test(server="smtp://mail.example.com:587"),

@@ -69,7 +69,7 @@ _DRAWN_BY_VIEWERS: dict[str, dict[str, Any]] = {
 }
 _BRING_THEIR_LOOK = (
     *_DRAWN_BY_VIEWERS, "Caret", "FileAttachment", "Link", "Movie", "RichMedia", "Redact", "Screen", "Sound", "3D",
-    "Watermark", "PrinterMark", "Unheard",
+    "Watermark", "PrinterMark", "Projection", "TrapNet", "Unheard",
 )  # fmt: skip
 _PUSH, _COMBO = 1 << 16, 1 << 17
 
@@ -122,3 +122,84 @@ CASES: dict[str, bytes] = {
         for turn in (90, 180, 270)
     },
 }
+
+
+def _quad(left: float, bottom: float, right: float, top: float) -> list[float]:
+    """The corners of a piece of text in the order in which programs write them."""
+    return [left, top, right, top, left, bottom, right, bottom]
+
+
+_AREA = [40, 30, 200, 90]
+_CLAUSE = _quad(40, 52, 200, 68)
+_TWO_LINES = _quad(100, 52, 200, 68) + _quad(40, 32, 120, 48)
+_TRIANGLE = [40, 30, 200, 30, 120, 90]
+_WAVE = [50, 40, 80, 80, 120, 50, 190, 80]
+_GREEN = [0, 0.6, 0]
+_WIDE, _DASHED = Dictionary(W=6), Dictionary(W=2, S=Name.D, D=[6, 3])
+
+ON_CLAUSES: dict[str, dict[str, Any]] = {
+    "Polygon, half transparent": {"Vertices": _TRIANGLE, "C": _RED, "IC": _GREEN, "CA": 0.5, "BS": _WIDE},
+    "Polygon, dashed": {"Vertices": _TRIANGLE, "C": _RED, "BS": _DASHED},
+    "Polygon, cloudy": {"Vertices": _TRIANGLE, "C": _RED, "BE": Dictionary(S=Name.C, I=1)},
+    "PolyLine with ends": {
+        "Vertices": [50, 40, 120, 80, 190, 40],
+        "C": _RED,
+        "CA": 0.5,
+        "LE": [Name.OpenArrow, Name.Circle],
+    },
+    "Line with an arrow": {"L": [60, 60, 180, 60], "C": _RED, "LE": [Name.ClosedArrow, Name.Diamond], "IC": [0, 0, 1]},
+    "Line with a square": {"L": [60, 60, 180, 60], "C": _RED, "LE": [Name.Square, Name.Butt]},
+    "Line with arrows outwards": {"L": [60, 60, 180, 60], "C": _RED, "LE": [Name.Slash, Name.ROpenArrow]},
+    "Line with leaders": {"L": [60, 50, 180, 50], "C": _RED, "LL": 20, "LLE": 5},
+    "Line, transparent and dashed": {"L": [60, 60, 180, 60], "C": _RED, "CA": 0.4, "BS": Dictionary(W=8, S=Name.D)},
+    "Line without a width": {"L": [60, 60, 180, 60], "C": _RED, "BS": Dictionary(W=0)},
+    "Square, half transparent": {"C": _RED, "IC": _GREEN, "CA": 0.5, "BS": _WIDE},
+    "Square, dashed": {"C": _RED, "Border": [0, 0, 2, [4, 2]]},
+    "Square without a colour": {},
+    "Square without a border": {"C": _RED, "IC": [1, 1, 0.5], "BS": Dictionary(W=0)},
+    "Circle, half transparent": {"C": _RED, "IC": _GREEN, "CA": 0.5, "BS": _WIDE},
+    "Circle, plain": {"C": _RED},
+    "Highlight": {"QuadPoints": _CLAUSE, "C": [1, 1, 0]},
+    "Highlight beside its rectangle": {"QuadPoints": _CLAUSE, "C": [1, 1, 0], "Rect": [40, 10, 200, 30]},
+    "Highlight of two lines": {"QuadPoints": _TWO_LINES, "C": [1, 1, 0], "CA": 0.5},
+    "Highlight, slanted": {"QuadPoints": [40, 60, 200, 90, 45, 40, 205, 70], "C": [1, 1, 0]},
+    "Highlight without a colour": {"QuadPoints": _CLAUSE},
+    "Highlight as the standard orders points": {"QuadPoints": [40, 52, 200, 52, 200, 68, 40, 68], "C": [1, 1, 0]},
+    "Underline": {"QuadPoints": _CLAUSE, "C": _RED},
+    "Underline beside its rectangle": {"QuadPoints": _CLAUSE, "C": _RED, "Rect": [40, 10, 200, 30]},
+    "StrikeOut": {"QuadPoints": _CLAUSE, "C": _RED},
+    "StrikeOut of two lines": {"QuadPoints": _TWO_LINES, "C": _RED},
+    "Squiggly": {"QuadPoints": _CLAUSE, "C": _RED},
+    "Ink": {"InkList": [_WAVE], "C": _RED, "BS": Dictionary(W=3)},
+    "Ink of several strokes": {"InkList": [[50, 40, 190, 80], [50, 80, 190, 40]], "C": _RED},
+    "Ink of a single point": {"InkList": [[120, 60]], "C": _RED, "BS": Dictionary(W=8)},
+    "Ink without a width": {"InkList": [_WAVE], "C": _RED, "BS": Dictionary(W=0)},
+    "Ink, transparent": {"InkList": [_WAVE], "CA": 0.4, "BS": Dictionary(W=8)},
+    "Ink beyond its rectangle": {"InkList": [_WAVE], "C": _RED, "Rect": [100, 40, 130, 80]},
+    "FreeText": {"Contents": "Free text", "DA": String("/Helv 14 Tf 0 0 1 rg"), "C": [1, 1, 0.6]},
+    "FreeText, half transparent": {"Contents": "Free text", "DA": _LOOK, "C": [1, 1, 0.6], "CA": 0.5},
+    "Stamp, transparent": {"Name": Name.Draft, "CA": 0.4},
+    "Stamp of another name": {"Name": Name.PaidInFull},
+    "Caret": {"Rect": [110, 50, 125, 65], "C": _RED},
+    "Text": {"Rect": [110, 50, 130, 70], "C": [1, 1, 0]},
+    "Redact": {"QuadPoints": _CLAUSE, "IC": [0, 0, 0], "OC": _RED},
+    "Link with a border": {"C": _RED, "BS": _DASHED},
+}
+"""Annotations that leave it to viewers how they look, on top of a text; a name begins with the kind."""
+
+UNDRAWABLE = ("Highlight", "Ink", "PrinterMark", "Projection", "TrapNet", "Unheard", "Watermark")
+"""Kinds of which no viewer shows anything if all they have is a place."""
+
+
+def on_clauses(annotations: Annotations) -> bytes:
+    """A small page with a text below the annotations."""
+    with pikepdf.new() as pdf:
+        clauses = lines("Clause one of the contract", "Clause two is longer", "Clause three", x=42, y=88, size=12)
+        page = add_page(pdf, clauses, (0, 0, 240, 120))
+        page["/Annots"] = Array([pdf.make_indirect(one) for one in annotations(pdf)])
+        return saved(pdf)
+
+
+def drawn_on_clauses(name: str) -> bytes:
+    kind, entries = name.split(maxsplit=1)[0].rstrip(","), ON_CLAUSES[name]
+    return on_clauses(without(kind, **{"Rect": _AREA, **entries}))

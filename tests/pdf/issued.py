@@ -7,7 +7,6 @@ from typing import NamedTuple
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from deedbox.authority import issue
 from deedbox.authority.issue import Addresses, Issued
@@ -15,6 +14,7 @@ from deedbox.pdf import seal
 from deedbox.pdf.cms import PrivateKey, Signer
 from deedbox.pdf.seal import Order, Prepared, SealIdentity
 from deedbox.pdf.timestamp import Timestamper
+from tests.pdf.pki import SEALING
 
 # The programs that judge take no clock in hand: what they are shown must be good now.
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -49,7 +49,9 @@ def installation() -> Installation:
     return Installation(root, issuing, timestamp_unit, issue.make_seal(issuing, "Acme", AT, now=NOW), crls)
 
 
-def end_entity(key: PrivateKey, issuer: Issued, name: str = "Other", **changes: bool) -> Issued:
+def end_entity(
+    key: PrivateKey, issuer: Issued, name: str = "Other", *usages: x509.ObjectIdentifier, **changes: bool
+) -> Issued:
     """A certificate for a key of any kind, as another authority could issue it."""
     usage = {
         "digital_signature": True, "content_commitment": True, "key_cert_sign": False, "crl_sign": False,
@@ -66,7 +68,7 @@ def end_entity(key: PrivateKey, issuer: Issued, name: str = "Other", **changes: 
         .not_valid_after(NOW + timedelta(days=30))
         .add_extension(x509.KeyUsage(**usage), critical=True)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key()), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.EMAIL_PROTECTION]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(usages or SEALING), critical=False)
     )
     return Issued(key, builder.sign(issuer.key, hashes.SHA256()))
 

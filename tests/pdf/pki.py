@@ -11,9 +11,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from deedbox.pdf.trust import DOCUMENT_SIGNING
+
 DER = serialization.Encoding.DER
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 YEAR = timedelta(days=365)
+SEALING = (DOCUMENT_SIGNING, ExtendedKeyUsageOID.EMAIL_PROTECTION)
 ISSUED = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -101,7 +104,7 @@ class Authority:
     def __init__(self, name: str = "Test", *, ends: datetime = ISSUED + 10 * YEAR) -> None:
         self.root = issue(f"{name} Root", ca=True, ends=ISSUED + 20 * YEAR)
         self.issuing = issue(f"{name} Issuing", self.root, ca=True, ends=ISSUED + 15 * YEAR)
-        self.seal = issue(f"{name} Seal", self.issuing, ends=ends)
+        self.seal = issue(f"{name} Seal", self.issuing, ends=ends, usages=SEALING)
         # pyHanko's time-stamper for tests knows only RSA.
         self.timestamper = issue(f"{name} Time", self.root, usages=[ExtendedKeyUsageOID.TIME_STAMPING], with_rsa=True)
 

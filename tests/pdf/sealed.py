@@ -99,7 +99,8 @@ def sealed(
 ) -> bytes:
     """The PDF sealed as the product seals it; without a time, without a time-stamp."""
     holder, unit = signer or authority.seal, stamper or authority.timestamper
-    above = [] if holder is authority.timestamper else [authority.issuing.der]
+    by_issuing = holder.certificate.issuer == authority.issuing.certificate.subject
+    above = [authority.issuing.der] if by_issuing else []
     identity = SealIdentity(holder.key, holder.der, above)
     timestamper = Timestamper(Signer(unit.key, unit.der))
     order = Order(

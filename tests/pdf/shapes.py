@@ -107,9 +107,9 @@ def inherited_attributes() -> bytes:
 
 def two_revisions() -> bytes:
     """A second revision changes the page's content: what nobody sees any more is still in the file."""
-    first = _assembled({1: b"<< /Type /Catalog /Pages 2 0 R >>", 2: _TREE, 3: _PAGE, 4: _stream(b"0 0 m 9 9 l S")})
+    first = assembled({1: b"<< /Type /Catalog /Pages 2 0 R >>", 2: _TREE, 3: _PAGE, 4: stream(b"0 0 m 9 9 l S")})
     start = len(first)
-    update = b"4 0 obj\n%b\nendobj\n" % _stream(b"0 0 m 5 5 l S")
+    update = b"4 0 obj\n%b\nendobj\n" % stream(b"0 0 m 5 5 l S")
     table = b"xref\n4 1\n%010d 00000 n \ntrailer\n<< /Size 5 /Root 1 0 R /Prev %d >>\n" % (
         start,
         first.rindex(b"xref\n0 5"),
@@ -118,7 +118,7 @@ def two_revisions() -> bytes:
 
 
 def without_identifier() -> bytes:
-    return _assembled({1: b"<< /Type /Catalog /Pages 2 0 R >>", 2: _TREE, 3: _PAGE, 4: _stream(b"0 0 m 9 9 l S")})
+    return assembled({1: b"<< /Type /Catalog /Pages 2 0 R >>", 2: _TREE, 3: _PAGE, 4: stream(b"0 0 m 9 9 l S")})
 
 
 def no_newline_at_the_end() -> bytes:
@@ -142,7 +142,7 @@ def hybrid() -> bytes:
         1: b"<< /Type /Catalog /Pages 2 0 R >>",
         2: _TREE,
         3: page,
-        4: _stream(b"BT /F1 12 Tf 20 20 Td (hybrid) Tj ET"),
+        4: stream(b"BT /F1 12 Tf 20 20 Td (hybrid) Tj ET"),
         5: b"<< /Type /ObjStm /N 1 /First 4 /Length %d >>\nstream\n%b\nendstream" % (len(packed), packed),
     }
     body, offsets = _objects(objects)
@@ -160,7 +160,7 @@ _TREE = b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"
 _PAGE = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents 4 0 R /Resources << >> >>"
 
 
-def _stream(content: bytes) -> bytes:
+def stream(content: bytes) -> bytes:
     return b"<< /Length %d >>\nstream\n%b\nendstream" % (len(content), content)
 
 
@@ -177,7 +177,7 @@ def _table(offsets: list[int]) -> bytes:
     return b"xref\n0 %d\n0000000000 65535 f \n%b" % (len(offsets) + 1, rows)
 
 
-def _assembled(objects: dict[int, bytes]) -> bytes:
+def assembled(objects: dict[int, bytes]) -> bytes:
     body, offsets = _objects(objects)
     tail = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(offsets) + 1, len(body))
     return body + _table(offsets) + tail

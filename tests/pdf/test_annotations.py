@@ -9,12 +9,26 @@ from typing import Any
 import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
-from PIL import Image, ImageChops
+from PIL import Image, ImageChops, ImageFilter
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import annotations, clean, intake
-from tests.pdf.annotated import BOX, CASES, WORD, annotation, file, look, text_field, with_look, without
+from tests.pdf.annotated import (
+    BOX,
+    CASES,
+    ON_CLAUSES,
+    UNDRAWABLE,
+    WORD,
+    annotation,
+    drawn_on_clauses,
+    file,
+    look,
+    on_clauses,
+    text_field,
+    with_look,
+    without,
+)
 from tests.pdf.oracles import need
 from tests.pdf.papers import add_page, drained, lines, saved, shown, text_of
 from tests.rigs.hostile import MUTATIONS
@@ -72,6 +86,80 @@ def test_what_viewers_show_before_they_show_after(name: str, tmp_path: Path) -> 
     with pikepdf.open(io.BytesIO(made)) as pdf:
         kinds = {str(one.Subtype) for one in pdf.pages[0].obj.get("/Annots", [])}
         assert (kinds <= {"/Link"}, "/AcroForm" in pdf.Root) == (True, False)
+
+
+_DIFFERS = {
+    ("PDFium", "Highlight, slanted"): "marks the box around the slanted piece",
+    ("PDFium", "Ink of a single point"): "draws a dot too small to see",
+    ("PDFium", "Text"): "has a sign of its own",
+    ("poppler", "Highlight as the standard orders points"): "marks a bow tie",
+    ("poppler", "Highlight without a colour"): "blackens the clause",
+    ("poppler", "Stamp of another name"): "shows the word Draft",
+    ("poppler", "Stamp, transparent"): "has a wider letter",
+    ("poppler", "Text"): "has a sign of its own",
+}
+"""Where the page differs after intake from what a viewer makes up, and why."""
+
+
+def changed(before: Image.Image, after: Image.Image, empty: Image.Image) -> float:
+    """How much of what an annotation inked looks different, from 0 to 1; a point beside it counts as the same."""
+    soft = ImageFilter.BoxBlur(4)
+    was, now, none = before.filter(soft), after.filter(soft), empty.filter(soft)
+    inked = _unlike(was, none, 8)
+    return sum(_unlike(was, now, 40).histogram()[1:]) / max(sum(inked.histogram()[1:]), 1)
+
+
+def _unlike(one: Image.Image, other: Image.Image, least: int) -> Image.Image:
+    bands = ImageChops.difference(one, other).split()
+    strongest = ImageChops.lighter(ImageChops.lighter(bands[0], bands[1]), bands[2])
+    return strongest.point(lambda value: 255 if value > least else 0)
+
+
+@pytest.mark.parametrize("name", ON_CLAUSES)
+def test_what_viewers_draw_themselves_looks_the_same_after_intake(name: str, tmp_path: Path) -> None:
+    data, empty = drawn_on_clauses(name), on_clauses(lambda _: [])
+    made, _ = taken(data)
+    drawn_before = False
+    for viewer, draw in (("PDFium", shown), ("poppler", lambda pdf: by_poppler(pdf, tmp_path))):
+        before, after, bare = draw(data), draw(made), draw(empty)
+        if ImageChops.difference(before, bare).getbbox() is None:
+            continue
+        drawn_before = True
+        assert (changed(before, after, bare) <= 0.1) == ((viewer, name) not in _DIFFERS), viewer
+    drawn_after = ImageChops.difference(shown(made), shown(empty)).getbbox() is not None
+    # Of carets and redactions MuPDF and Acrobat alone show something; a link keeps its border as its own.
+    assert drawn_after == (drawn_before or name in ("Caret", "Redact")) or name.startswith("Link")
+
+
+@pytest.mark.parametrize("name", [name for name in ON_CLAUSES if "transparent" in name or "Highlight" in name])
+def test_clauses_stay_legible_below_what_is_transparent(name: str) -> None:
+    made, _ = taken(drawn_on_clauses(name))
+    clause = (44, 120 - 68, 140, 120 - 52)
+    page, bare = (shown(data).convert("L").crop(clause).tobytes() for data in (made, on_clauses(lambda _: [])))
+    letters = [now for now, was in zip(page, bare, strict=True) if was < 40]
+    ground = [now for now, was in zip(page, bare, strict=True) if was == 255]
+    assert sum(ground) / len(ground) - sum(letters) / len(letters) > 90
+
+
+@pytest.mark.parametrize("kind", UNDRAWABLE)
+def test_an_annotation_that_describes_nothing_is_named(kind: str) -> None:
+    made, removed = taken(on_clauses(without(kind)))
+    assert ImageChops.difference(shown(made), shown(on_clauses(lambda _: []))).getbbox() is None
+    assert removed == (annotations.UNDRAWN,)
+
+
+def test_an_ink_drawing_by_path_operators_is_drawn() -> None:
+    path = Array([Array([50, 40]), Array([80, 90, 120, 30, 190, 80])])
+    made, removed = taken(on_clauses(without("Ink", Path=path, C=[1, 0, 0])))
+    assert ink(shown(made), shown(on_clauses(lambda _: []))) is not None
+    assert removed == ()
+
+
+def test_a_drawing_of_too_many_points_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DRAWN_POINTS", 3)
+    for strokes in ([[50, 40, 80, 80, 120, 50, 190, 80]], [[50, 40, 80, 80], [120, 50, 190, 80]]):
+        with pytest.raises(BadRequest, match="a drawing of more than"):
+            taken(file(without("Ink", InkList=strokes)))
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if shows_a_word(name)])

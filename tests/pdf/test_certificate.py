@@ -1,6 +1,8 @@
 """The certificate of completion: everything is told, on as many pages as it takes, and always in the same bytes."""
 
 import io
+import subprocess
+from pathlib import Path
 
 import msgspec
 import pypdfium2 as pdfium
@@ -24,11 +26,11 @@ def certified(told: Completion, document: bytes = DOCUMENT) -> bytes:
 
 
 def told(made: bytes) -> str:
-    """All text, without the places at which long words may be broken."""
+    """All text, with single spaces."""
     document = pdfium.PdfDocument(made)
     text = "".join(page.get_textpage().get_text_range() for page in document)
     document.close()
-    return " ".join(text.replace("\u200b", "").split())
+    return " ".join(text.split())
 
 
 def pages(made: bytes) -> int:
@@ -57,6 +59,28 @@ def test_it_tells_everything_that_was_given() -> None:
 def test_the_same_facts_make_the_same_bytes_and_other_facts_others() -> None:
     assert certified(completion()) == certified(completion())
     assert certified(completion()) != certified(completion(verification_code="AAAA-BBBB-CCCC"))
+
+
+@pytest.mark.parametrize("language", ["en", "ar", "ja"])
+def test_hashes_and_addresses_can_be_copied_as_they_are(language: str, tmp_path: Path) -> None:
+    one = completion(language=language)
+    address, mail = "2001:db8:85a3::8a2e:370:7334", f"{'very.long.' * 9}name@{'sub.' * 9}mail.example"
+    signer = msgspec.structs.replace(one.signers[0], address=address)
+    other = msgspec.structs.replace(one.signers[0], id="sgn_2", email=mail)
+    file = tmp_path / "certificate.pdf"
+    file.write_bytes(certified(msgspec.structs.replace(one, signers=(signer, other))))
+    text = subprocess.run(["pdftotext", file, "-"], capture_output=True, text=True, check=True).stdout
+    assert "\u200b" not in text
+    hashes = [digest(hashed) for hashed in ("original", "signed", "head", "certificate")]
+    for word in (*hashes, signer.email, one.verification_url, address):
+        assert word in text, word
+    assert "very.long.very.long." in text
+    assert mail not in text, "it goes on in a second line"
+    with pdfium.PdfDocument(file) as document:
+        for page in document:
+            letters = page.get_textpage()
+            boxes = [letters.get_charbox(at) for at in range(letters.count_chars())]
+            assert all(left > 0 and right < page.get_width() for left, _, right, _ in boxes)
 
 
 def test_it_speaks_german_and_falls_back_to_english() -> None:

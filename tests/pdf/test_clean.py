@@ -11,6 +11,7 @@ from PIL import ImageChops
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import annotations, clean, intake
+from deedbox.pdf.signed_input import Terms
 from tests.pdf.papers import add_page, drained, font, lines, saved, shown, text_of
 
 SCRIPT = Dictionary(S=Name.JavaScript, JS="app.alert(1)")
@@ -50,6 +51,57 @@ def test_scripts_are_removed_wherever_they_hang() -> None:
     assert b"alert" not in b"".join(_unparsed(after))
 
 
+@pytest.mark.parametrize(
+    ("opening", "named"),
+    [
+        (Array([0, Name.Fit]), clean.OPENING),
+        (Dictionary(S=Name.GoTo, D=Array([0, Name.Fit])), clean.OPENING),
+        (Dictionary(S=Name.Named, N=Name.Print), clean.OPENING),
+        (Dictionary(S=Name.URI, URI="https://example.org"), clean.OPENING),
+        (Dictionary(S=Name.Launch, F="a.exe"), clean.SCRIPTS),
+    ],
+)
+def test_what_opens_with_the_file_is_removed_and_named(opening: Any, named: str) -> None:
+    pdf = one_page()
+    pdf.Root["/OpenAction"] = opening
+    after, removed = cleaned(pdf)
+    assert ("/OpenAction" in after.Root, removed) == (False, (named,))
+
+
+def test_a_full_screen_is_removed_and_other_page_modes_stay() -> None:
+    pdf = one_page()
+    pdf.Root["/PageMode"] = Name.FullScreen
+    after, removed = cleaned(pdf)
+    assert ("/PageMode" in after.Root, removed) == (False, (clean.OPENING,))
+    pdf.Root["/PageMode"] = Name.UseOutlines
+    after, removed = cleaned(pdf)
+    assert (after.Root.PageMode, removed) == (Name.UseOutlines, ())
+
+
+@pytest.mark.parametrize(
+    ("entries", "named"),
+    [
+        ({"Alternates": Array([Dictionary(DefaultForPrinting=True)])}, clean.ALTERNATES),
+        ({"OPI": Dictionary({"/2.0": Dictionary(F="other.tif")})}, clean.OUTSIDE),
+        ({"F": Dictionary(F="other.bin"), "FFilter": Name.FlateDecode}, clean.OUTSIDE),
+        ({"Ref": Dictionary(F="other.pdf", Page=0)}, clean.OUTSIDE),
+        ({"AF": Array([Dictionary(F="other.bin")])}, annotations.ATTACHMENTS),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Image", "Form"])
+def test_what_could_replace_an_image_or_a_form_is_removed(kind: str, entries: dict[str, Any], named: str) -> None:
+    pdf = one_page()
+    drawn = pdf.make_stream(b"\x80")
+    shape = {"Width": 1, "Height": 1, "BitsPerComponent": 8, "ColorSpace": Name.DeviceGray}
+    described = shape if kind == "Image" else {"BBox": [0, 0, 9, 9]}
+    for key, value in {"Type": Name.XObject, "Subtype": Name(f"/{kind}"), **described, **entries}.items():
+        drawn[f"/{key}"] = value
+    pdf.pages[0].obj.Resources["/XObject"] = Dictionary(X=drawn)
+    after, removed = cleaned(pdf)
+    kept = after.pages[0].obj.Resources.XObject.X
+    assert (removed, [key for key in entries if f"/{key}" in kept]) == ((named,), [])
+
+
 def _unparsed(pdf: pikepdf.Pdf) -> list[bytes]:
     return [one.unparse(resolved=True) for one in pdf.objects if not isinstance(one, int)]
 
@@ -84,6 +136,18 @@ def test_links_to_web_addresses_and_pages_stay_without_what_follows_them() -> No
     links = after.pages[0].obj.Annots
     assert (len(links), str(links[0].A.URI), "/Next" in links[0].A) == (2, "https://example.org", False)
     assert removed == (clean.SCRIPTS,)
+
+
+def test_links_to_web_addresses_are_removed_from_a_file_of_a_signer() -> None:
+    pdf = one_page()
+    web = Dictionary(S=Name.URI, URI="https://example.org")
+    pdf.pages[0].obj["/Annots"] = Array([link(A=web), link(A=Dictionary(S=Name.GoTo, D=Array([0, Name.Fit])))])
+    pdf.Root["/Outlines"] = Dictionary(First=Dictionary(Title="a", A=web))
+    made, known = drained(intake.take_in(saved(pdf), Terms(web_links=False)))
+    assert known.removed == (clean.WEB_LINKS,)
+    with pikepdf.open(io.BytesIO(made)) as after:
+        assert b"example.org" not in b"".join(_unparsed(after))
+        assert [str(one.A.S) for one in after.pages[0].obj.Annots if "/A" in one] == ["/GoTo"]
 
 
 def test_attached_files_are_removed_and_named() -> None:
@@ -184,7 +248,7 @@ def test_a_marker_that_only_viewers_would_draw_is_drawn(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "entries"), [("Caret", {}), ("Line", {"L": [1, 2]}), ("Stamp", {"Name": Name("/#Mine")})]
+    ("kind", "entries"), [("Watermark", {}), ("Line", {"L": [1, 2]}), ("Stamp", {"Name": Name("/#")})]
 )
 def test_an_annotation_that_no_viewer_shows_is_named_to_the_sender(kind: str, entries: dict[str, Any]) -> None:
     pdf = one_page()

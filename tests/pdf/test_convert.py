@@ -19,6 +19,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.pdf import convert, intake, office, picture
 from deedbox.pdf.convert import Source
+from deedbox.pdf.signed_input import Terms
 from deedbox.pdf.workshop import Workshop
 from tests.pdf.papers import drained, paper, scribble, shown, text_of
 
@@ -337,3 +338,48 @@ def test_weasyprint_works_from_wherever_it_is_installed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ELSEWHERE]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=120)
     assert done.stdout == "WeasyPrint from elsewhere\n", done.stderr
+
+
+OTHER_SCRIPTS = [
+    "合同条款",
+    "契約書かな",
+    "계약서",
+    "عقد بيع",
+    "חוזה",
+    "अनुबंध",
+    "চুক্তি",
+    "ஒப்பந்தம்",
+    "ఒప్పందం",
+    "สัญญา",
+    "កិច្ចសន្យា",
+]
+
+
+@needs_office
+@pytest.mark.parametrize("text", OTHER_SCRIPTS)
+async def test_a_word_document_in_another_script_has_its_letters(text: str) -> None:
+    made = Collected()
+    await office.as_pdf(docx(text), made.write)
+    prepared, _ = drained(intake.take_in(bytes(made.data), Terms(converted=True)))
+    assert "".join(text_of(prepared).split())
+
+
+@needs_office
+async def test_a_word_document_without_a_font_for_its_script_is_refused() -> None:
+    made = Collected()
+    await office.as_pdf(docx("An agreement 𐎠𐎼𐎡𐎹"), made.write)
+    with pytest.raises(BadRequest, match="no font here for the text in Old"):
+        drained(intake.take_in(bytes(made.data), Terms(converted=True)))
+
+
+@needs_weasyprint
+async def test_a_page_in_other_scripts_has_its_letters() -> None:
+    made = await from_html("".join(f"<p>{text}" for text in OTHER_SCRIPTS))
+    assert drained(intake.take_in(made, Terms(converted=True)))[1].pages
+
+
+@needs_weasyprint
+async def test_a_page_without_a_font_for_its_script_is_refused() -> None:
+    made = await from_html("<p>An agreement 𐎠𐎼𐎡𐎹")
+    with pytest.raises(BadRequest, match="no font here for the text in Old"):
+        drained(intake.take_in(made, Terms(converted=True)))

@@ -2,6 +2,7 @@
 """The signatures that a file brings along: checked, named, and then only their looks are left."""
 
 import io
+from collections.abc import Callable
 
 import pikepdf
 import pytest
@@ -75,6 +76,50 @@ def test_signatures_that_cannot_be_read_are_a_reason_to_refuse() -> None:
         earlier_signatures.signatures(paper(), NOW)
     with pytest.raises(BadRequest, match="its signatures cannot be checked"):
         earlier_signatures.signatures(locked("secret"), NOW)
+
+
+def _swap(data: bytes, old: bytes, new: bytes) -> bytes:
+    """The same file, to the byte, but for this."""
+    assert old in data
+    return data.replace(old, new.ljust(len(old)))
+
+
+def _digits(data: bytes, new: bytes) -> bytes:
+    """The file with another signature in the gap of its byte range, which ends in zeros."""
+    place = gap.find(data, gap.traces(data)[0])
+    return data[: place.start + 1] + new.ljust(place.end - place.start - 2, b"0") + data[place.end - 1 :]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda data: _swap(data, b"/adbe.pkcs7.detached", b"/adbe.x509.rsa_sha1"), "the old form adbe.x509.rsa_sha1"),
+        (lambda data: _swap(data, b"/adbe.pkcs7.detached", b"/adbe.pkcs7.sha1"), "the old form adbe.pkcs7.sha1"),
+        (lambda data: _digits(data, b"04820100" + b"ab" * 256), "could not be checked"),
+        (lambda data: _digits(data, b""), "could not be checked"),
+        (lambda data: _swap(data, b"/T (Tenant)", b"/Q (Tenant)"), "no form field with a name"),
+        (lambda data: _swap(data, b"/ByteRange", b"/ByteRongs"), "could not be checked"),
+        (lambda data: b"junk\n" + data, "could not be checked"),
+        (lambda data: _swap(data, b"startxref\n", b"startxxxx\n"), "could not be checked"),
+    ],
+)
+def test_a_signature_that_cannot_be_checked_is_named_with_the_reason(
+    authority: Authority, change: Callable[[bytes], bytes], problem: str
+) -> None:
+    data = change(visibly_signed(authority))
+    made, known = drained(intake.take_in(data, FLATTEN))
+    [found] = earlier_signatures.signatures(data, NOW)
+    assert (known.signed, WORD in text_of(made), found.valid) == (True, True, False)
+    assert problem in (found.problem or "")
+
+
+def test_a_certified_file_without_a_field_names_its_signature(authority: Authority) -> None:
+    with pikepdf.open(io.BytesIO(visibly_signed(authority))) as pdf:
+        pdf.Root["/Perms"] = pikepdf.Dictionary(DocMDP=pdf.Root.AcroForm.Fields[0].V)
+        del pdf.Root["/AcroForm"]
+        data = saved(pdf)
+    assert drained(intake.take_in(data, FLATTEN))[1].signed
+    assert [found.valid for found in earlier_signatures.signatures(data, NOW)] == [False]
 
 
 def test_a_signed_file_is_refused_unless_it_is_to_be_flattened(authority: Authority) -> None:

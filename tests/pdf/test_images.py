@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
@@ -116,3 +116,18 @@ def test_too_many_bytes_are_refused() -> None:
 def test_too_many_pixels_are_refused_before_they_are_decoded() -> None:
     with pytest.raises(BadRequest, match="pixels"):
         images.signature(scribble((4000, 1001)))
+
+
+def test_small_ink_is_told_from_ink_that_fills_the_picture() -> None:
+    def photo(*lines: tuple[int, int, int, int]) -> bytes:
+        picture, data = Image.new("RGB", (1600, 800), "white"), io.BytesIO()
+        for line in lines:
+            ImageDraw.Draw(picture).line(line, fill="black", width=8)
+        picture.save(data, "PNG")
+        return data.getvalue()
+
+    large, small = (100, 300, 1500, 500), (700, 390, 860, 410)
+    speck = (10, 10, 12, 12)
+    assert [images.shown(photo(*lines))[1] for lines in ((large,), (small,), (large, speck))] == [False, False, False]
+    assert images.shown(photo((700, 390, 800, 410)))[1], "few pixels"
+    assert images.shown(photo((600, 390, 900, 410), speck))[1], "a speck far away"

@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 from typing import Any
 
 import msgspec
@@ -13,7 +14,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import damage, intake, signed_input
 from deedbox.pdf.signed_input import Terms
+from tests.pdf import shapes
 from tests.pdf.papers import add_page, drained, lines, paper, saved, scribble, shown, text_of
+from tests.pdf.shapes import assembled, stream
 
 
 def refusal(data: bytes, terms: Terms | None = None) -> str:
@@ -247,3 +250,33 @@ def test_damage_in_the_middle_is_mended_or_refused_and_nothing_else() -> None:
         except BadRequest:
             outcomes.add("refused")
     assert outcomes == {"taken", "refused"}
+
+
+@pytest.mark.parametrize("size", [1, 5, 999])
+def test_a_wrong_count_of_objects_loses_nothing(size: int) -> None:
+    """A reference to nothing is no loss where the table of objects can be read."""
+    whole = assembled({
+        1: b"<< /Type /Catalog /Pages 2 0 R >>",
+        2: b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        3: b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents 4 0 R /PieceInfo 77 0 R >>",
+        4: stream(b"0 0 m 9 9 l S"),
+    })  # fmt: skip
+    _, known = drained(intake.take_in(re.sub(rb"/Size \d+", b"/Size %d" % size, whole)))
+    assert len(known.pages) == 1
+
+
+def test_a_missing_part_of_a_damaged_file_is_named() -> None:
+    damaged = shapes.wrong_table().replace(b"/Contents", b"/PieceInfo 77 0 R /Contents")
+    assert "object 77" in refusal(damaged)
+
+
+def test_a_page_missing_from_an_object_stream_is_a_reason_to_refuse() -> None:
+    packed = shapes.object_streams()
+    [count] = re.findall(rb"/N (\d+)", packed)
+    assert "not in the file" in refusal(packed.replace(b"/N " + count, b"/N %d" % (int(count) - 1)))
+
+
+@pytest.mark.parametrize("count", [-1, 0, 1, 9, 100_000])
+def test_a_wrong_count_of_pages_is_put_right(count: int) -> None:
+    made, known = drained(intake.take_in(shapes.plain().replace(b"/Count 2", b"/Count %d" % count)))
+    assert (len(known.pages), text_of(made, 2)) == (2, "Page 2")

@@ -38,6 +38,20 @@ def test_a_heading_stands_alone_and_columns_follow_each_other() -> None:
     ]
 
 
+def test_numbered_clauses_without_room_between_them_stay_apart() -> None:
+    clauses = [
+        "1. The tenant pays the rent on the first day",
+        "of each month, and not later than on day",
+        "3 of it. In May the tenant pays no more than",
+        "2.5 times the usual rent, which is agreed here",
+        "2.1 Pets need the consent of the landlord here",
+        "(a) except for fish and other quiet animals, or",
+        "which the law allows without any such consent",
+    ]
+    found = told(paper(lines(*clauses)))
+    assert [one[0].split()[0] for one in found] == ["1.", "2.1", "(a)"]
+
+
 @pytest.mark.parametrize("rotate", [0, 90, 180, 270])
 def test_each_line_has_its_place_on_the_page_as_it_is_shown(rotate: int) -> None:
     [[line]] = reading.pages(paper(lines("Hello there", x=60, y=760), Rotate=rotate))

@@ -10,12 +10,13 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
-from deedbox.pdf import cms, low_s, sealed_form, syntax
+from deedbox.pdf import cms, intake, low_s, sealed_form, syntax
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.verify import verify
 from tests.pdf import shapes
 from tests.pdf.issued import NOW, end_entity, installation, keys, order, prepared, sealed
 from tests.pdf.oracles import need
+from tests.pdf.papers import drained
 
 
 @pytest.mark.parametrize("shape", shapes.SHAPES)
@@ -28,6 +29,25 @@ def test_it_reads_the_seal_of_a_file_of_any_shape_whole_or_by_its_end(shape: str
     assert form.signed[1][1] == len(made)
     cut = form.base_bytes - 100
     assert sealed_form.read(made[cut:], cut)[:6] == form[:6]
+
+
+def test_a_text_of_any_byte_is_read_as_the_library_writes_it() -> None:
+    """It writes short texts with few of such bytes in brackets, and the others in digits."""
+    for byte in range(256):
+        for text in (b"%b", b"in the middle %b of a text", b"before a digit %b7"):
+            whole = text % bytes([byte])
+            written = pikepdf.String(whole).unparse()
+            assert syntax.value_at(written, 0) == (whole, len(written)), written
+
+
+def test_a_file_with_any_identifier_can_be_sealed() -> None:
+    """Programs choose one at random; one in 150,000 holds the byte that a strict reader refused."""
+    with pikepdf.open(io.BytesIO(shapes.plain())) as pdf:
+        pdf.trailer["/ID"] = pikepdf.Array([pikepdf.String(b'\\"T[\xa0#^Nz/|*SMsN'), pikepdf.String(b"0" * 16)])
+        made = io.BytesIO()
+        pdf.save(made)
+    given, _ = drained(intake.take_in(made.getvalue()))
+    assert sealed_form.read(sealed(given)).size_bytes > len(given)
 
 
 def test_what_is_put_into_the_revision_by_a_sandbox_is_refused() -> None:

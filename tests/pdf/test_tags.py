@@ -31,6 +31,20 @@ def test_a_text_tag_has_a_label_and_settings() -> None:
     assert (tag.place.w * 595, tag.place.h * 842) == pytest.approx((120, 30.5))
 
 
+@pytest.mark.parametrize(
+    ("tag", "kind", "label"),
+    [
+        ("{{date:Buyer}}", "date_signed", ""),
+        ("{{date:Buyer;w=90}}", "date_signed", ""),
+        ("{{date_signed:Buyer:Signed on}}", "date_signed", "Signed on"),
+        ("{{date:Buyer:Date of birth}}", "date", "Date of birth"),
+    ],
+)
+def test_only_a_date_tag_without_label_is_the_signing_date(tag: str, kind: str, label: str) -> None:
+    (one,) = found(paper(lines(tag, size=8)))
+    assert (one.kind, one.label) == (kind, label)
+
+
 def test_a_select_has_options() -> None:
     (tag,) = found(paper(lines("{{select:Buyer:Payment;options=Cash | Card}}", size=8)))
     assert tag.options == ("Cash", "Card")
@@ -60,7 +74,7 @@ def test_a_pattern_may_have_braces() -> None:
 def test_tags_come_in_the_order_of_the_pages_and_lines() -> None:
     data = paper(lines("{{date:B}} and {{name:B}}", "{{checkbox:B}}"), lines("{{email:S}}"))
     assert [(tag.kind, tag.place.page) for tag in found(data)] == [
-        ("date", 1), ("name", 1), ("checkbox", 1), ("email", 2),
+        ("date_signed", 1), ("name", 1), ("checkbox", 1), ("email", 2),
     ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ import hashlib
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pikepdf
@@ -11,13 +12,16 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from pyhanko.sign.fields import MDPPerm
+from pyhanko.version import __version__ as pyhanko_version
 
+from deedbox.kernel import limits
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.pdf import cms, der, sealed_form
 from deedbox.pdf.report import Checks, Report, judged, with_records
 from deedbox.pdf.verify import verify
-from tests.pdf import shapes
-from tests.pdf.pki import ISSUED, YEAR, Authority, issue, revocation_list
+from tests.pdf import bombs, shapes
+from tests.pdf.pki import ISSUED, SEALING, YEAR, Authority, issue, revocation_list
 from tests.pdf.sealed import (
     SIGNED,
     archived,
@@ -233,10 +237,37 @@ def test_only_a_certificate_for_documents_seals(ours: Authority) -> None:
     for holder in (
         ours.timestamper,
         issue("Both", ours.root, usages=[ExtendedKeyUsageOID.TIME_STAMPING, ExtendedKeyUsageOID.EMAIL_PROTECTION]),
-        issue("Another authority", ours.root, ca=True),
+        issue("Another authority", ours.root, ca=True, usages=SEALING),
+        issue("No usage", ours.issuing),
+        issue("A server", ours.issuing, usages=[ExtendedKeyUsageOID.SERVER_AUTH]),
+        issue("A person's mail", ours.issuing, usages=[ExtendedKeyUsageOID.EMAIL_PROTECTION]),
+        issue("Any usage", ours.issuing, usages=[ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE]),
+        issue("A usage too many", ours.issuing, usages=[*SEALING, ExtendedKeyUsageOID.CLIENT_AUTH]),
     ):
         report = verify(sealed(ours, document(), signer=holder), ours.roots, (), NOW)
         assert report.verdict == "unrecognised", holder.certificate.subject
+
+
+def test_certificate_named_for_document_signing_elsewhere_may_seal(ours: Authority) -> None:
+    for usage in ("1.3.6.1.4.1.311.10.3.12", "1.2.840.113583.1.1.5"):
+        holder = issue("Brought", ours.issuing, usages=[x509.ObjectIdentifier(usage)])
+        assert verify(sealed(ours, document(), signer=holder), ours.roots, (), NOW).verdict == "authentic"
+
+
+@pytest.mark.parametrize("case", ["the issuer left out", "the root added", "the time-stamp unit added"])
+def test_other_set_of_certificates_in_the_signature_is_altered(ours: Authority, clean: bytes, case: str) -> None:
+    """Nobody signs the certificates in a CMS: all but one set of them are refused."""
+    held = {"the issuer left out": [ours.seal], "the root added": [ours.seal, ours.issuing, ours.root]}.get(
+        case, [ours.seal, ours.issuing, ours.timestamper]
+    )
+    form = sealed_form.read(clean)
+    name, parts, _ = cms._parted(form.cms_der)
+    certificates = cms._carried(one.der for one in held)
+    parts_anew = [certificates if one.tag == 0xA0 else one.whole for one in parts]
+    cms_der = der.sequence(name.whole, der.explicit(0, der.sequence(*parts_anew)))
+    digits = cms_der.hex().encode().ljust(form.gap_end - form.gap_start, b"0")
+    report = verify(clean[: form.gap_start] + digits + clean[form.gap_end :], ours.roots, (), NOW)
+    assert (report.verdict, "exactly the certificates" in report.reasons[0]) == ("altered", True)
 
 
 def test_a_certificate_with_our_names_and_another_key_is_not_ours(ours: Authority) -> None:
@@ -304,7 +335,7 @@ async def test_it_works_in_a_sandbox_that_can_open_no_file(ours: Authority, clea
 def test_the_time_is_now_unless_it_is_given(ours: Authority) -> None:
     begins = datetime.now(UTC) - timedelta(days=2)
     office = Authority()
-    office.seal = issue("Short", office.issuing, begins=begins, ends=begins + timedelta(days=1))
+    office.seal = issue("Short", office.issuing, usages=SEALING, begins=begins, ends=begins + timedelta(days=1))
     assert verify(sealed(office, document(), at=None), office.roots).verdict == "unrecognised"
 
 
@@ -332,3 +363,68 @@ def test_properties_may_name_pyhanko_and_the_date_and_nothing_else(ours: Authori
     for key, value in (("/Title", "Void"), ("/Keywords", "x")):
         report = verify(archived(ours, data, properties={key: value}), ours.roots, (), NOW)
         assert (report.verdict, report.reasons[-1]) == ("altered", "The file's properties were changed.")
+
+
+_PROPERTIES: dict[str, dict[str, Any]] = {
+    "a producer": {"/Producer": "GPL Ghostscript 9.55"},
+    "brackets": {"/Producer": "A (b) \\ c"},
+    "signs beyond ASCII": {"/Producer": "Microsoft® Word 2016", "/Title": "Büro – “x”"},
+    "other scripts": {"/Producer": "日本語", "/Title": "契約", "/Author": "Zoë"},
+    "a name": {"/Producer": "x", "/Trapped": pikepdf.Name("/False")},
+    "dates": {"/Producer": "q", "/CreationDate": "D:20200101000000Z00'00'", "/ModDate": "D:20200101"},
+    "nothing": {"/Producer": ""},
+    "pyHanko itself": {"/Producer": "x; pyHanko 0.1.0"},
+    "a number and a list": {"/Producer": "macOS", "/Count": 3, "/AAPL:Keywords": pikepdf.Array(["a", "ü"])},
+    "a long one": {"/Producer": "x" * 3000, "/Keywords": "a, b"},
+}
+
+
+@pytest.mark.parametrize("case", _PROPERTIES)
+def test_stock_pyhanko_extends_a_file_with_any_properties(ours: Authority, case: str) -> None:
+    data = sealed(ours, _with_properties(**_PROPERTIES[case]))
+    once = archived(ours, data)
+    for extended in (once, archived(ours, once, SIGNED + timedelta(days=60))):
+        report = verify(extended, ours.roots, (), NOW)
+        assert (report.verdict, report.reasons) == ("extended", [])
+
+
+def test_producer_may_grow_by_the_name_of_pyhanko_only(ours: Authority) -> None:
+    data, name = sealed(ours, _with_properties(**{"/Producer": "Acme 1"})), f"pyHanko {pyhanko_version}"
+    for producer in (f"Void; {name}", f"Acme 1; Void; {name}", f"Acme 1 Void; {name}", f"{name} Void", "Void"):
+        report = verify(archived(ours, data, properties={"/Producer": producer}), ours.roots, (), NOW)
+        assert (report.verdict, report.reasons[-1]) == ("altered", "The file's properties were changed."), producer
+    assert verify(archived(ours, data, properties={"/Producer": name}), ours.roots, (), NOW).verdict == "extended"
+
+
+def _with_properties(**properties: Any) -> bytes:
+    out = io.BytesIO()
+    with pikepdf.open(io.BytesIO(document())) as pdf:
+        for name, value in properties.items():
+            pdf.docinfo[name] = value
+        pdf.save(out, deterministic_id=True)
+    return out.getvalue()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("bomb", bombs.BOMBS)
+async def test_file_with_a_huge_count_is_judged_within_its_cpu_limit(ours: Authority, bomb: str) -> None:
+    data = bombs.BOMBS[bomb]()
+    assert len(data) < 256 * limits.KB
+    module = "deedbox.pdf.verify"
+    sandbox = Sandbox(SandboxKind(name="small", preload=(module,), cpu_seconds=4, seconds=60))
+    try:
+        found = await sandbox.call(f"{module}:verify", data, ours.roots, (), NOW)
+        report = msgspec.convert(found, Report)
+        assert (report.verdict, bool(report.reasons)) in (("unexplained", True), ("altered", True))
+    finally:
+        await sandbox.close()
+
+
+def test_as_many_signatures_and_certificates_as_allowed_are_judged(ours: Authority) -> None:
+    for data in (bombs.signatures(limits.VERIFY_SIGNATURES), bombs.certificates(limits.VERIFY_CERTIFICATES - 1)):
+        assert verify(data, ours.roots, (), NOW).verdict == "unrecognised"
+
+
+def test_foreign_signature_over_object_streams_is_judged(ours: Authority, theirs: Authority) -> None:
+    data = signed(theirs, shapes.SHAPES["object_streams"]())
+    assert verify(data, ours.roots, (), NOW).verdict == "unrecognised"

@@ -10,12 +10,13 @@ import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
 
-from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed, Stream
 from deedbox.pdf import earlier_signatures, intake, mark, signed_input
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.signed_input import Terms
-from deedbox.pdf.workshop import Workshop
+from deedbox.pdf.workshop import Workshop, kinds
 from tests.pdf.annotated import CASES
 from tests.pdf.facts import completion
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, scribble, shown, text_of
@@ -172,3 +173,18 @@ async def test_the_server_loads_no_library_for_pdf_files() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+async def test_the_clock_ends_no_work_before_its_computing_time_does() -> None:
+    """On a machine that does several things at once, a file in order takes several times as long."""
+    assert [kind.name for kind in kinds(1) if kind.seconds < 4 * kind.cpu_seconds] == []
+
+
+async def test_a_machine_too_busy_for_a_file_does_not_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SANDBOX_PATIENCE", 0)
+    workshop = Workshop(1)
+    try:
+        with pytest.raises(Unavailable, match="too busy to process this file in time"):
+            await workshop.read(paper())
+    finally:
+        await workshop.close()

@@ -34,7 +34,8 @@ LOOKED_AT = 10
 SIDE = 500
 """Pixels of the longer side of a page when it is compared."""
 _WHO = "Nguyễn Thị Ánh"
-_NOT_BY_PDFIUM = {"/FreeText", "/Line", "/Polygon", "/PolyLine", "/Stamp"}
+_NOT_BY_PDFIUM = {"/FreeText", "/Line", "/Polygon", "/PolyLine", "/Stamp", "/Text"}
+"""What PDFium leaves out without an appearance, or, for notes, shows by an icon of its own."""
 STRAY = 12
 """Pixels of a page with form fields: PDFium draws the hair lines of a field otherwise than those of a page."""
 SHADES = 40

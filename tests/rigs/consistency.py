@@ -15,6 +15,8 @@ _DOCUMENT = (
     "id, status, coalesce(external_id, title), seal, sent_at, completed_at, declined_at, voided_at, expired_at, decline"
 )
 _OPEN = ("waiting", "notified", "viewed", "active")
+_MAILED = ("mail", "kept")
+"""The kinds of links that stand in mails; those that no mail server takes are kept for the sender."""
 
 
 class Signer(msgspec.Struct, frozen=True):
@@ -240,9 +242,9 @@ def _of_the_mails(story: Story) -> Claims:
     reminded = Counter(emails[str(entry.detail["signer"])] for entry in story.acts("signer.reminded"))
     yield "invitations and their mails differ", story.written("invitation") == invited
     yield "reminders and their mails differ", story.written("reminder") == reminded
-    mailed = Counter({emails[one]: number for (kind, one), number in story.links.items() if kind == "mail"})
+    mailed = Counter({emails[one]: number for (kind, one), number in story.links.items() if kind in _MAILED})
     completed = {signer.email for signer in story.having("signed")} if story.status == "completed" else set()
-    yield "links by mail and mails differ", mailed == invited + reminded + Counter(completed)
+    yield "links in mails and mails differ", mailed == invited + reminded + Counter(completed)
     yield "the sealed file was not mailed to all who signed", story.written("completion") == Counter(completed)
     # Who declined hears once that they did, whether it was the end or not.
     ended = Counter(_who_hears_of_the_end(story) | {signer.email for signer in story.having("declined")})

@@ -98,10 +98,10 @@ def parse_in_the_server_process() -> None:
     call = Sandbox.call
 
     async def parse(
-        self: Sandbox, function: str, *args: Any, into: Sink | None = None, seconds: float | None = None
+        self: Sandbox, function: str, *args: Any, into: Sink | None = None, cpu_seconds: float | None = None
     ) -> Any:
         if self.kind.name != "extract" or into is None:
-            return await call(self, function, *args, into=into, seconds=seconds)
+            return await call(self, function, *args, into=into, cpu_seconds=cpu_seconds)
         data, kind = args
         whole = b"".join([piece async for piece in data.pieces]) if isinstance(data, Stream) else data
         pieces = extract.pack(whole, kind)

@@ -34,7 +34,7 @@ SERVERS = ("one", "two")
 AT_ONCE = "at once"
 LIMITS = {
     "CANDIDATES_MIN": 12, "CANDIDATES_PER_HIT": 2, "REWRITE_ROWS": 40, "TIED_HITS": 2, "QUERY_TERMS": 3,
-    "INDEX_WRITE_CHUNKS": 8, "NEAR_SPARE": 4,
+    "INDEX_WRITE_CHUNKS": 8, "NEAR_SPARE": 4, "INDEX_EXACT_CHUNKS": 0,
 }  # fmt: skip
 """So small that a few chunks are many."""
 Bug: TypeAlias = Callable[[], AbstractContextManager[None]]

@@ -124,7 +124,7 @@ async def mailed(api: Api) -> list[str]:
 async def everything(api: Api) -> dict[str, list[str]]:
     """Every row of every table, but for those that only tell how often someone has asked."""
     sql = (
-        "select name from sqlite_master where type = 'table'"
+        "select name from sqlite_master where type = 'table' and sql not like 'create virtual table%'"
         if api.deedbox.db.dialect == "sqlite"
         else "select table_name from information_schema.tables where table_schema = 'public'"
     )

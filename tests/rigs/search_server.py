@@ -41,9 +41,9 @@ def vectors_deleted_after_the_record() -> None:
         known.update(look(tx, workspace_id, recipe, places, mark))
         return {place: known[place] for place in places if place in known}
 
-    async def late(self: WorkspaceIndex, *, patient: bool) -> Index:
+    async def late(self: WorkspaceIndex, *, patient: bool, target: int | None = None) -> Index:
         if self._index is None or self not in brought or stopwatch() - brought[self] > LATE_SECONDS:
-            index = await bring_up(self, patient=patient)
+            index = await bring_up(self, patient=patient, target=target)
             brought[self] = stopwatch()
             return index
         return self._index
@@ -81,10 +81,10 @@ def a_reader_answers_with_what_it_has() -> None:
     """Who does not write the index does not wait for the one that does."""
     bring_up = WorkspaceIndex.current
 
-    async def current(self: WorkspaceIndex, *, patient: bool) -> Index:
+    async def current(self: WorkspaceIndex, *, patient: bool, target: int | None = None) -> Index:
         if self._index is not None and self._index.watermark and not self._index.writes:
             return self._index
-        return await bring_up(self, patient=patient)
+        return await bring_up(self, patient=patient, target=target)
 
     WorkspaceIndex.current = current  # type: ignore[method-assign]
 

@@ -28,6 +28,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from tests import server
 from tests.api.search.files import pdf
+from tests.pdf import bombs
 from tests.rigs import FULL
 from tests.rigs.faulty_server import VARIABLE
 
@@ -404,6 +405,47 @@ def large_batch(stage: Stage, row: Row) -> None:
         row.faults.append(f"the batch came to {answer[:200]!r}")
 
 
+def verify_bombs(stage: Stage, row: Row) -> None:
+    """Strangers have small files verified that ask for much work; the other has a clean file verified."""
+    files = [make() for make in bombs.BOMBS.values()]
+    answered: Counter[int] = Counter()
+
+    def send(address: str) -> None:
+        for file in files:
+            body, kind = _form(file)
+            with suppress(OSError):
+                answered[stage.ask("POST", "/verify", body, address=address, kind=kind)[0]] += 1
+
+    def own() -> int:
+        body, kind = _form(PAGE)
+        return stage.ask("POST", "/api/v1/verify", body, key=stage.other, kind=kind)[0]
+
+    assert own() == 200  # a process is ready
+    senders = [threading.Thread(target=send, args=(address,)) for address in (*ATTACKERS, "127.0.0.14")]
+    waited = list[float]()
+    with Watch(stage, row):
+        for sender in senders:
+            sender.start()
+        while any(sender.is_alive() for sender in senders) or len(waited) < 10:
+            begun = stopwatch()
+            status = own()
+            waited.append(stopwatch() - begun)
+            if status != 200:
+                row.faults.append(f"a file of the other: {status}")
+    row.waited += waited
+    row.facts = {"asked for": len(files) * len(senders), "files of the other verified meanwhile": len(waited)}
+    row.facts |= {f"answered {status}": number for status, number in sorted(answered.items())}
+    if answered != {200: len(files) * len(senders)}:
+        row.faults.append(f"odd answers: {dict(answered)}")
+    if max(waited) > NOTHING_SECONDS:
+        row.faults.append(f"a file of the other took {max(waited):.1f} s")
+
+
+def _form(file: bytes) -> tuple[bytes, str]:
+    head = b'--bomb\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n'
+    return head + file + b"\r\n--bomb--\r\n", "multipart/form-data; boundary=bomb"
+
+
 def watch(stage: Stage, row: Row) -> None:
     with Watch(stage, row):
         time.sleep(WATCH_SECONDS)
@@ -419,6 +461,7 @@ CASES: dict[str, Case] = {
     "large JSON that drips, of one key": dripping_json,
     "a batch of thousands of rows, of one key": large_batch,
     "rows of nothing, of one key": rows_of_nothing,
+    "files that verify slowly, of four strangers": verify_bombs,
 }
 
 

@@ -27,6 +27,7 @@ from deedbox.pdf import cms, seal, sealed_form, timestamp_again
 from deedbox.pdf.gap import find, traces
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify
+from tests.pdf.pki import Holder
 from tests.pdf.sealed import document, form
 from tests.rigs.updates import UPDATES, updated
 
@@ -51,6 +52,10 @@ class Office:
         self.identity = seal.SealIdentity(self.seal.key, self.seal.der, [self.issuing.der], self.crls)
         self.timestamper = Timestamper(cms.Signer(self.timestamp_unit.key, self.timestamp_unit.der))
 
+    def holder(self) -> Holder:
+        """The root, as an issuer of certificates for anything."""
+        return Holder(self.root.certificate, self.root.key)
+
     def bring(self, other: "Office", *, with_root: bool) -> None:
         """Seals from now on with a certificate from elsewhere, whose chain may end below its root."""
         above = [other.issuing.der, *([other.root.der] if with_root else [])]
@@ -60,6 +65,7 @@ class Office:
     def sealed(
         self, pdf: bytes, *, document_id: str = "doc_1", head: str = HEAD, timestamp: seal.Expected = "own"
     ) -> bytes:
+        unit = None if timestamp == "none" else self.timestamper
         order = seal.Order(
             room=seal.room_for(self.identity, self.timestamper.most_bytes),
             signed_at=NOW,
@@ -83,7 +89,7 @@ class Office:
             except StopIteration as end:
                 prepared: seal.Prepared = end.value
                 break
-        digits = seal.filled(prepared, seal.cms_for(prepared.digest, self.identity, self.timestamper, NOW))
+        digits = seal.filled(prepared, seal.cms_for(prepared.digest, self.identity, unit, NOW))
         whole = bytearray(b"".join(pieces))
         whole[prepared.contents_at : prepared.contents_at + prepared.contents_length] = digits
         return bytes(whole)

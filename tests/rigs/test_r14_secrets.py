@@ -1,12 +1,18 @@
 """R14: secrets are nowhere in clear. After a full run, everything that the server leaves behind is searched."""
 
+import asyncio
 import base64
+import email
+import email.policy
 import json
+import re
 import secrets
 import socket
 import tarfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, LiteralString, TypeAlias
 from urllib.parse import urlsplit
@@ -15,18 +21,43 @@ import httpx
 import psycopg
 import pytest
 
+from deedbox.kernel.tokens import TokenPrefix
+from deedbox.web import app
+from deedbox.web.frame import doors
 from tests import server
 from tests.api.search.files import pdf
+from tests.mail.mailserver import Mailroom, mailroom
+from tests.otlp import collecting
 from tests.postgres import Cluster
 from tests.rigs import FULL, only_in_full
 from tests.rigs.faulty_server import VARIABLE
 
 KEYS = 40 if FULL else 4
+PATHS = sorted(
+    {path for path, _ in doors.declared(app.put_together(app.ROUTES)) if ("{" if FULL else "{token}") in path}
+    | {"/api/v1/keys/{key_id}"}
+)
+"""Where a secret is put into the address."""
 ROOT = Path(__file__).parents[2]
-PREFIXES = ("deed_live_", "deed_login_", "deed_session_", "whsec_")
+PREFIXES = tuple(str(prefix) for prefix in TokenPrefix)
 ZEROS = bytes(8192)
 EMAIL = "owner@example.com"
-MISPLACED = ("first key", "login token", "session token", "password", "key 1")
+MISPLACED = (
+    "first key",
+    "key 1",
+    "login token",
+    "session token",
+    "password",
+    "passkey request",
+    "known device",
+    "invitation",
+    "reset link",
+    "mailed signing link",
+    "embedded signing link",
+    "signer session",
+    "hook secret",
+)
+_TOKEN = re.compile(f"(?:{'|'.join(PREFIXES)})[A-Za-z0-9_-]+")
 
 Place: TypeAlias = tuple[str, bytes]
 Hit: TypeAlias = tuple[str, str]
@@ -41,10 +72,12 @@ class Run:
         self.issued: dict[str, str] = {}
         self.errors: dict[str, bytes] = {}
         """What commands wrote to stderr."""
+        self.reports: dict[str, bytes] = {}
+        """What the server reported at /metrics and to a collector of traces."""
         self.ecosystem_key = secrets.token_hex(16)
         self.issued["the archive's key"] = self.ecosystem_key
         self._module = "tests.rigs.faulty_server" if bug else "deedbox"
-        self._env = {
+        self.env = {
             "PYTHONPATH": str(ROOT),
             "DEEDBOX_ANONYMOUS_PER_MINUTE": "100000",
             "DEEDBOX_LOG_LEVEL": "debug",
@@ -62,14 +95,14 @@ class Run:
         return self.data.parent / "backup.tar.gz"
 
     def start(self) -> server.Server:
-        running = server.start(self.data, module=self._module, env=self._env)
+        running = server.start(self.data, module=self._module, env=self.env)
         for what, plain in (("first key", running.api_key), ("login token", running.login_link)):
             if plain:
                 self.issued[what] = plain.rpartition("/")[2]
         return running
 
     def command(self, *words: str) -> str:
-        done = server.run(*words, data=self.data, env=self._env)
+        done = server.run(*words, data=self.data, env=self.env)
         self.errors[" ".join(words[:2])] = done.stderr.encode()
         return done.stdout
 
@@ -80,6 +113,7 @@ class Run:
                 yield f"data/{path.relative_to(self.data)}", path.read_bytes()
         yield "log", self.log.read_bytes()
         yield from self.errors.items()
+        yield from self.reports.items()
         if self.archive.exists():
             with tarfile.open(self.archive) as packed:
                 for member in packed.getmembers():
@@ -90,30 +124,96 @@ class Run:
 def live(run: Run) -> list[Hit]:
     """What was found after a life in which a person signed in, made and used keys, made every mistake, and a backup;
     once when the server had been killed, with its WAL, and once when it had come back and stopped."""
-    running = run.start()
-    try:
-        sign_in(run, running)
-        use_keys(run, running)
-        use_hooks(run, running)
-        for what in MISPLACED:
-            misplace(running, run.issued["working key"], run.issued[what])
-        run.issued["CLI key"] = json.loads(run.command("keys", "create", "--name", "by hand", "--json"))["key"]
-        run.issued["CLI link"] = json.loads(run.command("login-link", "--json"))["login_link"].rpartition("/")[2]
-        run.issued["access code"] = f"Ac-{secrets.token_hex(16)}"
-        run.issued["mistyped access code"] = f"Ac-{secrets.token_hex(16)}"
-        archive_one(running, run.issued["working key"], run.issued["access code"], run.issued["mistyped access code"])
-        run.command("archive", "verify")
-        run.command("keys", "list")
-        run.command("backup", str(run.archive))
-    finally:
+    with mail_server() as mail, collecting() as traces:
+        run.env |= {
+            "DEEDBOX_SMTP_URL": f"smtp://127.0.0.1:{mail.port}",
+            "DEEDBOX_SMTP_PLAIN": "true",
+            "DEEDBOX_MAIL_FROM": "sign@example.com",
+            "DEEDBOX_TRACES_URL": traces.url,
+        }
+        running = run.start()
+        try:
+            use_everything(run, running, mail)
+            traces.until(lambda one: bool(one.named("GET /join/{token}")))
+        finally:
+            end(running)
+        run.reports["traces"] = b"".join(one.SerializeToString() for one in traces.requests)
+        found = hits(run.issued, run.places())
+        running = run.start()
+        with running.client(run.issued["key 0"]) as http:
+            assert http.get("/health").status_code == 200
+        assert running.stop() == 0
         end(running)
-    found = hits(run.issued, run.places())
-    running = run.start()
-    with running.client(run.issued["key 0"]) as http:
-        assert http.get("/health").status_code == 200
-    assert running.stop() == 0
-    end(running)
     return found + hits(run.issued, run.places())
+
+
+def use_everything(run: Run, running: server.Server, mail: Mailroom) -> None:
+    sign_in(run, running)
+    use_keys(run, running)
+    use_hooks(run, running)
+    key = run.issued["working key"]
+    run.issued["CLI key"] = json.loads(run.command("keys", "create", "--name", "by hand", "--json"))["key"]
+    run.issued["CLI link"] = json.loads(run.command("login-link", "--json"))["login_link"].rpartition("/")[2]
+    run.issued["access code"] = f"Ac-{secrets.token_hex(16)}"
+    run.issued["mistyped access code"] = f"Ac-{secrets.token_hex(16)}"
+    archive_one(run, running)
+    run.issued["mailed signing link"] = mailed(mail, TokenPrefix.SIGNING_LINK)
+    invite(run, running, mail)
+    assert {kind for kind in TokenPrefix for what in MISPLACED if run.issued[what].startswith(kind)} == set(TokenPrefix)
+    for what in MISPLACED:
+        misplace(running, key, run.issued[what])
+    run.command("archive", "verify")
+    run.command("keys", "list")
+    run.command("backup", str(run.archive))
+    with running.client() as http:
+        run.reports["metrics"] = http.get("/metrics").content
+
+
+@contextmanager
+def mail_server() -> Iterator[Mailroom]:
+    """A mail server that runs beside the test and takes every mail."""
+    loop, opened = asyncio.new_event_loop(), mailroom()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result()
+    finally:
+        asyncio.run_coroutine_threadsafe(opened.__aexit__(None, None, None), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def mailed(mail: Mailroom, kind: TokenPrefix) -> str:
+    """The token of this kind in the mails that came."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        for envelope in mail.taken:
+            assert isinstance(envelope.content, bytes)
+            body = email.message_from_bytes(envelope.content, policy=email.policy.default).get_body(("plain",))
+            assert body is not None
+            for token in _TOKEN.findall(body.get_content()):
+                if token.startswith(kind):
+                    return str(token)
+        time.sleep(0.05)
+    raise AssertionError(f"no mail has a token that begins with {kind}")
+
+
+def invite(run: Run, running: server.Server, mail: Mailroom) -> None:
+    """Somebody is invited, the owner asks for another password, and a browser for a passkey."""
+    with running.client(run.issued["working key"]) as http:
+        invited = http.post("/api/v1/members", json={"role": "viewer"}).json()["link"]
+        run.issued["invitation"] = invited.rpartition("/")[2]
+    with httpx.Client(base_url=running.address, trust_env=False, timeout=30) as browser:
+        assert browser.post("/login/forgot", data={"email": EMAIL}).status_code == 200
+        run.issued["reset link"] = mailed(mail, TokenPrefix.RESET_LINK)
+        assert browser.post("/login/passkey/options").status_code == 200
+        run.issued["passkey request"] = browser.cookies["deedbox_passkey"]
+        for path in ("/join/", "/login/reset/"):
+            for what in ("invitation", "reset link"):
+                browser.get(path + run.issued[what])
+        assert browser.get(f"/join/{run.issued['invitation']}").status_code == 200
+        assert browser.get(f"/login/reset/{run.issued['reset link']}").status_code == 200
 
 
 def end(running: server.Server) -> None:
@@ -135,6 +235,7 @@ def sign_in(run: Run, running: server.Server) -> None:
         assert browser.post("/login", data={"email": EMAIL, "password": wrong}).status_code == 401
         again = browser.post("/login", data={"email": EMAIL, "password": password})
         run.issued["second session token"] = again.cookies["deedbox"]
+        run.issued["known device"] = again.cookies["deedbox_device"]
         change = {"name": "O", "email": EMAIL, "password": new}
         assert browser.post("/account", data={**change, "current_password": wrong}).status_code == 403
         assert browser.post("/account", data={**change, "current_password": password}).status_code == 303
@@ -175,8 +276,9 @@ def use_hooks(run: Run, running: server.Server) -> None:
     }
 
 
-def archive_one(running: server.Server, key: str, code: str, wrong_code: str) -> None:
+def archive_one(run: Run, running: server.Server) -> None:
     """A document is signed by one who has its access code, and so is pushed to the archive with its key."""
+    key, code, wrong_code = (run.issued[what] for what in ("working key", "access code", "mistyped access code"))
     file = {"name": "lease.pdf", "content_base64": base64.b64encode(pdf("The rent.", size=(595, 842))).decode()}
     ann = {"name": "Ann", "email": "ann@example.com", "auth": "access_code", "access_code": code}
     wish = {"title": "Lease", "file": file, "signers": [ann], "send": True}
@@ -186,6 +288,8 @@ def archive_one(running: server.Server, key: str, code: str, wrong_code: str) ->
         link = urlsplit(http.post(f"{path}/signers/{signer}/link").json()["url"]).path
         with httpx.Client(base_url=running.address, trust_env=False, timeout=30) as browser:
             own = browser.get(link).headers["location"]
+            run.issued["embedded signing link"] = link.rpartition("/")[2]
+            run.issued["signer session"] = next(iter(browser.cookies.values()))
             assert browser.post(f"{own}/code", json={"code": wrong_code}).status_code == 403
             assert browser.post(f"{own}/code", json={"code": code}).status_code == 200
             assert browser.get(f"{own}/session").status_code == 200
@@ -206,9 +310,15 @@ def misplace(running: server.Server, key: str, secret: str) -> None:
         if secret.startswith(PREFIXES):  # a password as a path or as an id is like any other, and is logged
             http.get("/health", headers={"X-Request-Id": secret})
             http.get("/nowhere", headers={"X-Request-Id": secret})
-            for path in ("/", "/login/", "/api/v1/", "/api/v1/keys/", "/static/"):
+            for path in ("/", "/api/v1/", "/static/"):
                 http.get(path + secret)
-                http.delete(path + secret)
+                http.get(path + secret.replace("_", "%255F"))
+            for path in PATHS:
+                http.get(re.sub(r"\{.*?\}", secret, path))
+                http.delete(re.sub(r"\{.*?\}", secret, path))
+                # Without the whole prefix, only the route knows what it is.
+                if "{token}" in path and secret.startswith("deed_"):
+                    http.get(re.sub(r"\{.*?\}", secret[6:], path))
         for value in (secret, f"bearer {secret}", f"Bearer  {secret}", f"Bearer {secret} {secret}", f"Token {secret}"):
             http.get("/health", headers={"Authorization": value})
         http.get("/health", headers={"Authorization": f"Basic {token}"})

@@ -9,7 +9,7 @@ from tests.rigs import FULL, starvation
 from tests.rigs.starvation import CASES, HEADER, Row
 from tests.search.embed import tiny
 
-UPLOADS, CONNECTIONS, TEXTS, STRANGERS, LARGE, DRIPPING, BATCH, NOTHING = CASES
+UPLOADS, CONNECTIONS, TEXTS, STRANGERS, LARGE, DRIPPING, BATCH, NOTHING, BOMBS = CASES
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.rigs.aftermath import Report
 WAYS = [(link, auth) for auth in ("none", "email_code", "access_code") for link in ("mail", "embedded", "in_person")]
 FEW = [("mail", "email_code"), ("embedded", "none"), ("in_person", "access_code")]
 """Each link and each code once."""
-IDENTITIES = ("mailed_link", "embedded_link", "in_person", "email_code", "access_code")
+IDENTITIES = ("mailed_link", "kept_link", "embedded_link", "in_person", "email_code", "access_code")
 ROW = {"complete": "signed", "approve": "approved", "decline": "declined", "delegate": "delegated"}
 """The row that each act leaves."""
 HOST = {"name": "Hal", "email": "hal@example.com", "password": "a long password"}
@@ -203,7 +203,8 @@ def _by_rows(rows: list[Any]) -> str:
     """How identity was checked, by what the trail tells of the one session there was."""
     codes = [row["detail"]["auth"] for row in rows if row["act"] == "signer.code_right"]
     [opened] = [row["detail"]["link"] for row in rows if row["act"] == "signer.link_opened"]
-    return str(codes[0]) if codes else {"mail": "mailed_link", "embedded": "embedded_link"}.get(opened, opened)
+    by_link = {"mail": "mailed_link", "kept": "kept_link", "embedded": "embedded_link"}
+    return str(codes[0]) if codes else by_link.get(opened, opened)
 
 
 def _of_deeds(deed: Deeds, rows: list[Any]) -> Iterator[tuple[str, bool]]:

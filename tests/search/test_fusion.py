@@ -110,3 +110,11 @@ def test_the_order_in_which_the_candidates_came_changes_no_bit() -> None:
     for _ in range(20):
         chance.shuffle(legs)
         assert fused(legs) == expected
+
+
+def test_scores_of_two_candidates_are_one_and_minus_one() -> None:
+    draw = random.Random(4)
+    for _ in range(500):
+        first, second = sorted((draw.random() * 30, draw.random() * 30))
+        found = fused(candidates({"a": (draw.uniform(-1, 0), first), "b": (draw.uniform(0.1, 1), second)}))
+        assert [hit.score for hit in found] == [1.0, -1.0]

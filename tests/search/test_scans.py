@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Database
@@ -24,6 +25,7 @@ from tests.search.pictures import HEIGHT, LEFT, STEP, TOP, WIDTH, file_of, pictu
 
 pytestmark = pytest.mark.anyio
 
+FONT = ImageFont.load_default(32)
 RENT, NOTICE = "The tenant pays nine hundred pounds.", "Either party may give notice in writing."
 
 
@@ -120,6 +122,25 @@ async def test_pages_without_text_are_found_by_what_they_show(desk: Desk) -> Non
     for upload in (pdf, image):
         await desk.corpus.delete(upload.id)
     assert await desk.pages() == []
+
+
+@pytest.mark.parametrize("turn", [0, 90, 180, 270])
+async def test_a_scan_that_was_laid_in_turned_is_read_upright(desk: Desk, turn: int) -> None:
+    page = picture(RENT, NOTICE).rotate(turn, expand=True)
+    pdf = await desk.add(scan("", page), "pdf")
+    await desk.plan()
+    await desk.runner.run_due()
+    assert (await desk.texts.text(pdf)).text == f"{RENT}\n\n{NOTICE}\n"
+    [box] = (await desk.ask("party")).boxes
+    # The box is drawn on the page as it is displayed, and the page then held upright.
+    marked, (width, height) = Image.new("L", page.size), page.size
+    corners = (box.left * width, box.top * height, box.right * width, box.bottom * height)
+    ImageDraw.Draw(marked).rectangle(corners, 255)
+    left, top, right, bottom = marked.rotate(-turn, expand=True).getbbox() or (0, 0, 0, 0)
+    begin, end = (LEFT + FONT.getlength(text) for text in ("Either ", "Either party"))
+    assert (abs(left - begin) < 20, abs(right - end) < 20) == (True, True), (left, right, begin, end)
+    assert abs((top + bottom) / 2 - (TOP + STEP + 20)) < 10
+    assert bottom - top < STEP / 2
 
 
 async def test_a_killed_run_goes_on_after_the_pages_that_are_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

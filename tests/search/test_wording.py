@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Database
-from deedbox.search import library, query, store
+from deedbox.search import library, query, store, wording
 from deedbox.search.filing import FilingChange
 from deedbox.search.query import Mode, Question
 from deedbox.search.reader import Reader
@@ -200,3 +200,12 @@ async def answer_by_words(corpus: Corpus) -> None:
 
 async def test_names_titles_stars_and_mended_words_find(corpus: Corpus) -> None:
     await answer_by_words(corpus)
+
+
+@pytest.mark.parametrize(
+    "asked", ["“first month” rent", "„first month“ rent", "« first month » rent", "”first month” rent"]
+)
+def test_typographic_quotes_mark_a_phrase(asked: str) -> None:
+    assert wording.read(asked) == wording.read('"first month" rent')
+    if "« " not in asked:
+        assert wording.mended(asked, {'"first month"': "first month"}) == "first month rent"

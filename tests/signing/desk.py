@@ -29,7 +29,7 @@ from deedbox.signing.actions.sign import SigningAct, sign
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.actions.void import void
 from deedbox.signing.completion import certify_packet, finalize
-from deedbox.signing.model import Packet, Seal, Signature, Signer
+from deedbox.signing.model import Document, Packet, Seal, Signature, Signer
 from deedbox.signing.new_document import LoneSigner, NewDocument, NewFile, NewParty, NewSigner, SignerChange
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument
 from deedbox.signing.notifier import SealedFiles
@@ -71,6 +71,9 @@ class Letters:
 
     def not_needed(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
         self._note("not needed", signer)
+
+    def failed(self, tx: Tx, packet: Packet, document: Document, reason: str, *, now: datetime) -> None:
+        """The sender alone hears of it."""
 
     def declined(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
         self._note("declined alone", signer)

@@ -14,6 +14,7 @@ from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.view import view
 from deedbox.signing.actions.void import void
 from deedbox.signing.new_document import NewField, NewParty
+from deedbox.signing.store import audit
 from tests.signing.desk import SEEN, Desk, lone, party, signer
 
 pytestmark = pytest.mark.anyio
@@ -167,7 +168,7 @@ async def test_required_fields_must_be_filled_and_values_must_fit(desk: Desk) ->
     fields = [
         NewField("text", 1, 0.1, 0.1, 0.3, 0.05, signer="ann@example.com", label="Place"),
         NewField("select", 1, 0.1, 0.2, 0.3, 0.05, signer="ann@example.com", label="Colour", options=["red", "blue"]),
-        NewField("date", 1, 0.1, 0.3, 0.3, 0.05, signer="ann@example.com"),
+        NewField("date_signed", 1, 0.1, 0.3, 0.3, 0.05, signer="ann@example.com"),
         NewField("text", 1, 0.1, 0.4, 0.3, 0.05, signer="bob@example.com", required=False),
     ]
     document = await desk.sent(party("Both", "ann", "bob"), fields=fields)
@@ -181,7 +182,12 @@ async def test_required_fields_must_be_filled_and_values_must_fit(desk: Desk) ->
         await desk.sign(document, "ann", **{other: "mine"})
     signed = await desk.sign(document, "ann", **{ids["Place"]: "Bonn", ids["Colour"]: "red"})
     values = {field.type: field.value for field in signed.fields if field.signer_id == desk.id_of(document, "ann")}
-    assert values == {"text": "Bonn", "select": "red", "date": "2026-03-01", "signature": desk.id_of(document, "ann")}
+    assert values == {
+        "text": "Bonn",
+        "select": "red",
+        "date_signed": "2026-03-01",
+        "signature": desk.id_of(document, "ann"),
+    }
 
 
 async def test_what_was_filled_in_before_counts_when_signing(desk: Desk) -> None:
@@ -297,3 +303,14 @@ async def test_access_codes_belong_to_their_kind_of_check(desk: Desk) -> None:
     for one in (signer("ann", auth="access_code"), signer("ann", access_code="1234")):
         with pytest.raises(BadRequest, match="access_code belongs"):
             await desk.draft(NewParty("Ann", [one]))
+
+
+async def test_a_trail_never_runs_backwards(desk: Desk) -> None:
+    document = await desk.sent(party("Buyer", "ann"), party("Seller", "bob", order=2))
+    desk.clock.forward(-3600)
+    await desk.sign(document, "ann")
+    desk.clock.forward(7200)
+    await desk.sign(document, "bob")
+    times = [entry.at for entry in await desk.db.read(lambda tx: audit.trail(tx, document.id))]
+    assert times == sorted(times)
+    assert (times[0], times[-1]) == ("2026-03-01T12:00:00Z", "2026-03-01T13:00:00Z")

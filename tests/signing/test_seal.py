@@ -157,7 +157,7 @@ class Impostor(Workshop):
         self._pieces = pieces
         self._place = place
 
-    async def run(self, function: str, *args: Any, into: Any = None, seconds: float | None = None) -> Any:  # noqa: ARG002
+    async def run(self, function: str, *args: Any, into: Any = None, cpu_seconds: float | None = None) -> Any:  # noqa: ARG002
         assert [piece async for piece in args[0].pieces]
         for piece in self._pieces:
             await into.write(piece)

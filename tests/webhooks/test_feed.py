@@ -24,6 +24,7 @@ MEANINGS = {
     "document.declined": "A signer declined",
     "document.voided": "Document voided by the sender",
     "document.expired": "Document expired before signing",
+    "document.failed": "The files of a document could not be converted",
     "party.completed": "A signing party (multi-signer group) completed",
     "packet.sent": "Multi-document packet sent",
     "packet.completed": "All packet documents signed",

@@ -20,9 +20,10 @@ from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound, Unauthorized
 from deedbox.kernel.ids import new_id
+from deedbox.kernel.tokens import TokenPrefix
 
-PREFIX = "deed_live_"
-_SHAPE = re.compile(r"deed_live_[0-9a-f]{32}")
+PREFIX = TokenPrefix.API_KEY.value
+_SHAPE = re.compile(PREFIX + r"[0-9a-f]{32}")
 
 Status = Literal["active", "revoked", "expired"]
 
@@ -206,6 +207,8 @@ def mine(tx: Tx, caller: Caller, *, now: datetime) -> KeyRecord:
 def revoke(tx: Tx, caller: Caller, key_id: str, *, now: datetime) -> int:
     """Ends the key and all that it has made, which are so many; ending it again changes nothing."""
     row = _demand(tx, caller, key_id)
+    if not caller.is_owner and row.id != caller.id:
+        key_bounds.need_within(row, _in_use(tx, caller, now))
     made = store.made_with(tx, row.id)
     store.revoke_keys(tx, [row.id, *(one.id for one in made)], instant(now))
     for ended in [*([row] if row.revoked_at is None else []), *made]:

@@ -1,7 +1,6 @@
 """People and how they sign in: a one-time link first, then a password of their own. No default password, ever."""
 
 import re
-import secrets
 from datetime import datetime, timedelta
 
 import msgspec
@@ -10,7 +9,7 @@ from deedbox.accounts import store
 from deedbox.accounts.caller import Caller
 from deedbox.accounts.passkeys import store as passkeys_store
 from deedbox.accounts.roles import Role, scopes_of
-from deedbox.kernel import limits
+from deedbox.kernel import limits, tokens
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
@@ -18,11 +17,9 @@ from deedbox.kernel.errors import BadRequest, Conflict, Unauthorized
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.ratelimit import Allowance
+from deedbox.kernel.tokens import TokenPrefix
 
-LINK_PREFIX = "deed_login_"
-RESET_PREFIX = "deed_reset_"
-SESSION_PREFIX = "deed_session_"
-_SESSION_SHAPE = re.compile(SESSION_PREFIX + r"[A-Za-z0-9_-]{43}")
+_SESSION_SHAPE = re.compile(TokenPrefix.SESSION + r"[A-Za-z0-9_-]{43}")
 
 UNNAMED = "Owner"
 """What a person is called who has not chosen a name yet."""
@@ -83,27 +80,38 @@ def add_owner(tx: Tx, workspace_id: str, *, now: datetime) -> str:
 
 def login_link(tx: Tx, person_id: str, *, now: datetime) -> Secret:
     """A token that signs this person in, once, within the hour."""
-    token = LINK_PREFIX + secrets.token_urlsafe(32)
+    token = tokens.create(TokenPrefix.LOGIN_LINK)
     expires = instant(now + timedelta(minutes=limits.LOGIN_LINK_MINUTES))
-    store.add_login_link(tx, sha256(token), person_id, instant(now), expires)
-    return Secret(token)
+    store.add_login_link(tx, sha256(token.reveal()), person_id, instant(now), expires)
+    return token
 
 
 def redeem(tx: Tx, token: str, device: Device = NOWHERE, *, now: datetime) -> Secret:
     """A login session for an unused, unexpired link: of two that try at once, one gets it."""
-    person_id = store.use_login_link(tx, sha256(token), instant(now)) if token.startswith(LINK_PREFIX) else None
+    person_id = _use_link(tx, TokenPrefix.LOGIN_LINK, token, now)
     if person_id is None:
         raise Unauthorized("This login link was used before or has expired. Make a new one: deedbox login-link")
     return open_session(tx, person_id, device, now=now)
 
 
+def _use_link(tx: Tx, prefix: TokenPrefix, token: str, now: datetime) -> str | None:
+    """The id of the person whose link this is, which then works no more."""
+    return store.use_login_link(tx, sha256(token), instant(now)) if token.startswith(prefix) else None
+
+
 def open_session(
-    tx: Tx, person_id: str, device: Device = NOWHERE, *, workspace_id: str | None = None, now: datetime
+    tx: Tx,
+    person_id: str,
+    device: Device = NOWHERE,
+    *,
+    workspace_id: str | None = None,
+    passkey_id: str | None = None,
+    now: datetime,
 ) -> Secret:
     """A session in this workspace, else in the person's first; Unauthorized for who is a member of none."""
-    token = SESSION_PREFIX + secrets.token_urlsafe(32)
+    token = tokens.create(TokenPrefix.SESSION)
     new = store.NewSession(
-        token_hash=sha256(token),
+        token_hash=sha256(token.reveal()),
         id=new_id("ses", now),
         person_id=person_id,
         workspace_id=workspace_id,
@@ -112,10 +120,11 @@ def open_session(
         created_at=instant(now),
         seen_on=day(now),
         expires_at=instant(now + timedelta(days=limits.LOGIN_SESSION_DAYS)),
+        passkey_id=passkey_id,
     )
     if not store.add_session(tx, new):
         raise Unauthorized("You are no longer a member of any workspace here. Ask an owner of one for an invitation.")
-    return Secret(token)
+    return token
 
 
 def day(now: datetime) -> str:
@@ -178,15 +187,15 @@ def _end_access(tx: Tx, person_id: str, keep: str) -> None:
 
 def reset_link(tx: Tx, person_id: str, *, now: datetime) -> Secret:
     """A token by which this person may choose a new password, once, within the hour."""
-    token = RESET_PREFIX + secrets.token_urlsafe(32)
+    token = tokens.create(TokenPrefix.RESET_LINK)
     expires = instant(now + timedelta(minutes=limits.RESET_MINUTES))
-    store.add_login_link(tx, sha256(token), person_id, instant(now), expires)
-    return Secret(token)
+    store.add_login_link(tx, sha256(token.reveal()), person_id, instant(now), expires)
+    return token
 
 
 def reset(tx: Tx, token: str, password_hash: str, device: Device = NOWHERE, *, now: datetime) -> Secret:
     """A session of the person whose new password this is; every other session, passkey and link of theirs ends."""
-    person_id = store.use_login_link(tx, sha256(token), instant(now)) if token.startswith(RESET_PREFIX) else None
+    person_id = _use_link(tx, TokenPrefix.RESET_LINK, token, now)
     if person_id is None:
         raise Unauthorized("This link was used before or has expired. Ask for another one.")
     store.set_password(tx, person_id, password_hash)

@@ -287,14 +287,17 @@ class NewSession(msgspec.Struct, frozen=True):
     created_at: str
     seen_on: str
     expires_at: str
+    passkey_id: str | None
+    """The passkey that opened it, whose end is its end too."""
 
 
 def add_session(tx: Tx, new: NewSession) -> bool:
     """Whether the person is a member of the workspace, or of any."""
     added = tx.run(
         "insert into login_sessions"
-        " (token_hash, id, person_id, workspace_id, address, agent, created_at, seen_on, expires_at)"
-        " select :token_hash, :id, person_id, workspace_id, :address, :agent, :created_at, :seen_on, :expires_at"
+        " (token_hash, id, person_id, workspace_id, address, agent, created_at, seen_on, expires_at, passkey_id)"
+        " select :token_hash, :id, person_id, workspace_id, :address, :agent, :created_at, :seen_on, :expires_at,"
+        " :passkey_id"
         " from memberships where person_id = :person_id and workspace_id = coalesce(:workspace_id, workspace_id)"
         " order by workspace_id limit 1",
         **msgspec.structs.asdict(new),

@@ -31,6 +31,8 @@ class FirstAccess(msgspec.Struct, frozen=True):
 
     login_token: Secret | None
     api_key: Secret | None
+    owner_settled: bool
+    """Whether the owner has chosen e-mail and password."""
 
 
 def ensure(tx: Tx, *, now: datetime) -> Workspace:
@@ -81,13 +83,14 @@ def link_for(tx: Tx, email: str, *, now: datetime, forget_password: bool = False
 
 
 def first_access(tx: Tx, *, now: datetime) -> FirstAccess:
-    """A login link while the owner has no password yet, and a key that may do everything while there is none."""
+    """At the first start, a login link for the owner and a key that may do everything; later neither."""
     workspace = ensure(tx, now=now)
-    token = owner_link(tx, workspace.id, now=now) if not owner_settled(tx, workspace.id) else None
+    settled = owner_settled(tx, workspace.id)
     if store.any_key(tx):
-        return FirstAccess(token, None)
+        return FirstAccess(None, None, settled)
+    token = None if settled else owner_link(tx, workspace.id, now=now)
     _, key = keys.create(tx, operator(workspace.id), keys.NewKey(name="First key", scopes=["*"]), now=now)
-    return FirstAccess(token, key)
+    return FirstAccess(token, key, settled)
 
 
 def owner_link(tx: Tx, workspace_id: str, *, now: datetime, forget_password: bool = False) -> Secret:

@@ -8,7 +8,7 @@ from deedbox.accounts import scopes
 from deedbox.assistant import library, signing, verification
 from deedbox.assistant.api import Api, Refused, answer, get
 from deedbox.assistant.tool import Outcome, Tool
-from deedbox.kernel import traces
+from deedbox.kernel import traces, validation_errors
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*library.TOOLS, *signing.TOOLS, *verification.TOOLS)}
 SCOPES = sorted({tool.scope for tool in TOOLS.values() if tool.effect != "sends"})
@@ -37,5 +37,5 @@ async def call(api: Api, name: str, arguments: dict[str, Any]) -> Outcome:
         try:
             wanted = msgspec.convert(arguments, tool.takes)
         except msgspec.ValidationError as error:
-            raise Refused(f"{name}: {error}") from error
+            raise Refused(f"{name}: {validation_errors.named(tool.takes, error)}") from error
         return await tool.run(api, wanted)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID, NameOID, ObjectIdentifier
+from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID, NameOID
 
 from deedbox.pdf.cms import PrivateKey
+from deedbox.pdf.trust import DOCUMENT_SIGNING
 
-DOCUMENT_SIGNING = ObjectIdentifier("1.3.6.1.5.5.7.3.36")
 ROOT_LIFE = timedelta(days=20 * 365)
 ISSUING_LIFE = timedelta(days=10 * 365)
 TIMESTAMP_UNIT_LIFE = timedelta(days=10 * 365)

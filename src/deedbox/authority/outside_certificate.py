@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf.trust import has_sealing_usage
 
 _RSA_BITS = (2048, 8192)
 _CURVES = (ec.SECP256R1, ec.SECP384R1)
@@ -30,6 +31,11 @@ def check_certificate(certificate: x509.Certificate, now: datetime) -> None:
             raise BadRequest("The certificate's key usage allows neither digital signatures nor non-repudiation")
         if isinstance(value, x509.BasicConstraints) and value.ca:
             raise BadRequest("The certificate is that of an authority; bring one that the authority has issued")
+    if not has_sealing_usage(certificate):
+        raise BadRequest(
+            "The certificate's extended key usage must name document signing (1.3.6.1.5.5.7.3.36), and nothing else"
+            " but e-mail protection: verifiers reject any other seal. Ask the authority for such a certificate"
+        )
 
 
 def chain(certificate: x509.Certificate, others: Sequence[x509.Certificate], where: str) -> list[bytes]:

@@ -90,7 +90,9 @@ def revoke(data_dir: Path | None, as_json: bool, reason: Reason, certificate_id:
 def bring(
     data_dir: Path | None, as_json: bool, workspace_id: str | None, password_file: Path | None, file: Path
 ) -> None:
-    """Seal with a certificate of your own, from a PKCS #12 file (.p12, .pfx) with its key and its issuers."""
+    """Seal with a certificate of your own, from a PKCS #12 file (.p12, .pfx) with its key and its issuers.
+
+    Its extended key usage must name document signing, and nothing else but e-mail protection."""
     if password_file is not None:
         word = password_file.read_text(encoding="utf-8").rstrip("\r\n")
     else:

@@ -3,13 +3,13 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 import click
 
-from deedbox.cli import endpoints, surroundings
+from deedbox.cli import endpoints, server_settings, surroundings
 from deedbox.cli.finding import Finding
 from deedbox.cli.options import data_option, json_option, need_installation, print_json
 from deedbox.kernel import jobs, limits, settings
@@ -52,7 +52,8 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "bad", error.reason, error.next_step)
         return
     yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
-    around = (
+    around: tuple[Check, ...] = (
+        _server,
         surroundings.proxy,
         surroundings.postgres,
         surroundings.timestamps,
@@ -61,7 +62,7 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         endpoints.chat,
         surroundings.traces,
     )
-    checks: tuple[Check, ...] = (_disk, _files, _master_key, _archive, _model, _mail, _database, *around)
+    checks: tuple[Check, ...] = (_disk, _files, _master_key, _model, _mail, _database, *around)
     try:
         need_installation(loaded)
     except SetupError as error:
@@ -70,6 +71,32 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         checks = ()  # looking into it would make it
     for check in (_python, surroundings.open_files, _tools, _fonts, _converters, _clock, *checks):
         yield from _guarded(check, loaded)
+
+
+def _server(loaded: Settings) -> Iterator[Finding]:
+    """Whether the server that runs on the data folder has the settings that are checked here: this command's."""
+    import asyncio
+
+    from deedbox.cli import running_server
+
+    async def runs() -> bool:
+        async with running_server.is_absent(loaded) as absent:
+            return not absent
+
+    if not asyncio.run(runs()) or not loaded.settings_file.exists():
+        yield Finding("server", "note", "none runs on this data folder; these are the settings of this command")
+        return
+    step = "Run doctor with the server's environment and settings file, or restart the server with these."
+    try:
+        names = server_settings.differing(loaded)
+    except ValueError:
+        yield Finding("server", "bad", "it runs with a different master key than this command", step)
+        return
+    if names:
+        text = f"it runs with different values of {', '.join(names)}; the findings here are about this command's values"
+        yield Finding("server", "bad", text, step)
+    else:
+        yield Finding("server", "good", "it runs with the settings that are checked here")
 
 
 def _guarded(check: Check, loaded: Settings) -> Iterator[Finding]:
@@ -116,13 +143,6 @@ def _files(loaded: Settings) -> Iterator[Finding]:
     if bucket is not None:
         bucket.check(os.urandom)
         yield Finding("files", "good", f"{bucket.place} at {loaded.s3_endpoint or 'AWS'} can be written and read")
-
-
-def _archive(loaded: Settings) -> Iterator[Finding]:
-    key = loaded.service_ecosystem_key
-    if key is not None and len(key.reveal()) < limits.ARCHIVE_KEY_CHARS:
-        short = f"its key has fewer than {limits.ARCHIVE_KEY_CHARS} characters: who guesses it can forge packages"
-        yield Finding("archive", "note", short, f"Set {settings.ECOSYSTEM_KEY} to what `openssl rand -hex 32` gives.")
 
 
 def _master_key(loaded: Settings) -> Iterator[Finding]:
@@ -254,12 +274,12 @@ def _database(loaded: Settings) -> Iterator[Finding]:
 
     from deedbox import wiring
 
-    async def look() -> tuple[list[str], dict[str, int], list[str]]:
+    async def look() -> tuple[list[str], dict[str, jobs.Backlog], list[str]]:
         async with wiring.opened(loaded) as deedbox:
-            problems, counts = await deedbox.db.read(health.problems), await deedbox.db.read(jobs.counts)
-            return problems, counts, await deedbox.blobs.lost(deedbox.db)
+            problems, backlogs = await deedbox.db.read(health.problems), await deedbox.backlogs()
+            return problems, backlogs, await deedbox.blobs.lost(deedbox.db)
 
-    problems, counts, lost = asyncio.run(look())
+    problems, backlogs, lost = asyncio.run(look())
     if problems:
         yield Finding("database", "bad", "; ".join(problems), "Stop the server and restore a backup.")
     else:
@@ -267,7 +287,23 @@ def _database(loaded: Settings) -> Iterator[Finding]:
     if lost:
         named = ", ".join(lost[: limits.LOST_FILES_NAMED])
         yield Finding("files", "bad", f"{len(lost)} are lost, such as {named}", "Restore them from a backup.")
-    if parked := counts.get("parked", 0):
-        yield Finding("jobs", "bad", f"{parked} background jobs were given up", "deedbox jobs list shows why.")
-    else:
-        yield Finding("jobs", "good", f"{counts.get('ready', 0)} waiting, none given up")
+    yield from _jobs(loaded, backlogs)
+
+
+def _jobs(loaded: Settings, backlogs: Mapping[str, jobs.Backlog]) -> Iterator[Finding]:
+    """Background work that was given up, and work that nobody does."""
+    stalled = {kind: one for kind, one in backlogs.items() if one.is_stalled}
+    if failed := sum(one.failed for one in backlogs.values()):
+        yield Finding("jobs", "bad", f"{failed} background jobs were given up", "deedbox jobs list shows why.")
+    if stalled:
+        minutes = max(one.oldest_due_seconds for one in stalled.values()) // 60
+        named = ", ".join(f"{kind} ({one.due} due)" for kind, one in stalled.items())
+        text = f"nobody does {named}; the oldest has been due for {minutes:.0f} minutes"
+        if loaded.database_url is None and not loaded.address_file.exists():
+            yield Finding("jobs", "note", text, "No server runs on this data folder: deedbox serve")
+        else:
+            step = "Start a server, or a worker that does this kind: deedbox worker --kind KIND"
+            yield Finding("jobs", "bad", text, step)
+    elif not failed:
+        due, running = (sum(getattr(one, what) for one in backlogs.values()) for what in ("due", "running"))
+        yield Finding("jobs", "good", f"{due} due, {running} running, none given up")

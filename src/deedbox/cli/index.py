@@ -146,7 +146,10 @@ def _tell(report: Report) -> None:
         click.echo(f"{report.files} files: {changed}; {report.removed} removed. {report.indexed} documents")
         click.echo(f'are indexed in {report.chunks} chunks. Ask them: deedbox ask "…"')
     else:
-        click.echo(f"There is no {SUPPORTED} file in {report.folder}. {report.removed} documents were removed.")
+        kinds = ", ".join(SUPPORTED)
+        click.echo(
+            f"No file in {report.folder} has a supported type ({kinds}). {report.removed} documents were removed."
+        )
     _name("Skipped", report.skipped)
     _name("Refused", report.refused)
     _name("Not indexed", report.failed)

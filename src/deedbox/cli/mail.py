@@ -54,7 +54,10 @@ def list_mails(data_dir: Path | None, as_json: bool, limit: int, before: str | N
 @json_option
 @click.argument("mail_id")
 def show(data_dir: Path | None, as_json: bool, mail_id: str) -> None:
-    """Show a mail that stayed here because no mail server is set, with its link or code."""
+    """Show a mail that stayed here because no mail server is set, with its link or code.
+
+    For example, the newest: deedbox mail show "$(deedbox mail list --limit 1 | cut -d' ' -f1)".
+    """
 
     async def work(deedbox: Any) -> InboxMail:
         now = deedbox.clock.now()

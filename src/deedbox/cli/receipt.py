@@ -1,6 +1,6 @@
 """Whether an answer is the one that its receipt was made for, and whether the library still answers so."""
 
-from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,26 +58,27 @@ def is_json(path: Path) -> bool:
         return file.read(64).lstrip().startswith(b"{")
 
 
-def examine(path: Path, root_files: Sequence[Path], data_dir: Path | None, *, replay: bool) -> ReceiptReport:
+def examine(path: Path, named: roots.Named, data_dir: Path | None, *, replay: bool, now: datetime) -> ReceiptReport:
     """The report on the file, by the roots that are named, or else by those of the installation."""
     from deedbox.pdf.judge import Anchors
 
-    held, named = receipt.split(path.read_bytes()), roots.named(root_files)
-    if named and not replay:
-        return judged(held, Anchors(named))
+    held = receipt.split(path.read_bytes())
+    by_name = Anchors(named.roots, (), named.timestamp_roots) if named.roots else None
+    if by_name and not replay:
+        return judged(held, by_name, now)
     loaded = load(data_dir=data_dir)
     try:
         need_installation(loaded)
     except SetupError:
         if replay or data_dir is not None:
             raise
-        report = judged(held, Anchors([]))
+        report = judged(held, Anchors([]), now)
         report.reasons.append(roots.NONE)
         return report
 
     async def by_installation(deedbox: Any) -> ReceiptReport:
-        trusted = Anchors(named) if named else Anchors(*await deedbox.certificates.trusted(None))
-        report = judged(held, trusted)
+        trusted = by_name or Anchors(*await deedbox.certificates.trusted(None))
+        report = judged(held, trusted, now)
         if replay and report.verdict == "authentic":
             await _replay(deedbox, held, report)
         return report
@@ -85,12 +86,12 @@ def examine(path: Path, root_files: Sequence[Path], data_dir: Path | None, *, re
     return run(loaded, by_installation)
 
 
-def judged(held: Receipted, anchors: "Anchors") -> ReceiptReport:
+def judged(held: Receipted, anchors: "Anchors", now: datetime | None = None) -> ReceiptReport:
     """The judgement on the receipt and the answer beside it."""
     from deedbox.pdf import jws
     from deedbox.pdf.report import judged as verdict_of
 
-    found = jws.judge(held.receipt, held.timestamp, receipt.TYPE, anchors, SystemClock().now())
+    found = jws.judge(held.receipt, held.timestamp, receipt.TYPE, anchors, now or SystemClock().now())
     told, checks = found.report, found.report.checks
     report = ReceiptReport(
         verdict=told.verdict, sha256=told.sha256, checks=checks, signatures=told.signatures, reasons=told.reasons

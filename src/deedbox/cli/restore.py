@@ -5,10 +5,12 @@ from pathlib import Path
 
 import click
 
+from deedbox import wiring
 from deedbox.cli import progress
 from deedbox.cli.options import data_option, json_option, load, print_json
 from deedbox.kernel.backup import restore
 from deedbox.kernel.backup.files import files_of
+from deedbox.kernel.backup.restore import Secrets
 
 PLACES = ("_url", "_dir", "_file", "_endpoint")
 
@@ -24,7 +26,10 @@ def command(data_dir: Path | None, as_json: bool, source: Path) -> None:
     Stopped, it goes on when it is run again."""
     settings = load(data_dir=data_dir)
     url = settings.database_url.reveal() if settings.database_url else None
-    found = restore(source, settings.data_dir, url, files=files_of(settings), progress=progress.show_stage)
+    secrets = Secrets(wiring.ENCRYPTED_COLUMNS, settings.ring)
+    found = restore(
+        source, settings.data_dir, url, files=files_of(settings), progress=progress.show_stage, secrets=secrets
+    )
     if as_json:
         print_json({"data": str(settings.data_dir), "created_at": found.created_at, "schema": found.schema})
     else:

@@ -2,15 +2,28 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from deedbox.kernel.errors import SetupError
 
 NONE = "No root is trusted here: name one with --root, or a data folder with --data."
 
 
-def named(files: Sequence[Path]) -> list[bytes]:
-    """The certificates in the files, in DER; SetupError names one that has none."""
-    return [der for one in files for der in _certificates(one)]
+class Named(NamedTuple):
+    """The roots that a command names, in DER: for seals and time-stamps, and for time-stamps only."""
+
+    roots: list[bytes]
+    timestamp_roots: list[bytes]
+
+
+def named(files: Sequence[Path], timestamp_files: Sequence[Path]) -> Named:
+    """Return the certificates in the files; SetupError names a file that has none."""
+    if timestamp_files and not files:
+        raise SetupError(
+            "--timestamp-root is trusted for time-stamps only, and no root is named for the seal.",
+            "Name the root of the installation that sealed the file with --root.",
+        )
+    return Named(*([der for one in group for der in _certificates(one)] for group in (files, timestamp_files)))
 
 
 def _certificates(path: Path) -> list[bytes]:

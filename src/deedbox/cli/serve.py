@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import shlex
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -11,7 +12,7 @@ import click
 
 from deedbox.accounts import workspaces
 from deedbox.accounts.workspaces import FirstAccess
-from deedbox.cli import local_port
+from deedbox.cli import local_port, server_settings
 from deedbox.cli.options import data_option, json_option, load
 from deedbox.kernel import limits, log, memory
 from deedbox.kernel.errors import SetupError
@@ -34,7 +35,7 @@ def command(as_json: bool, no_work: bool, **flags: Any) -> None:
             "With SQLite one process uses the data folder: nobody would do the work that --no-work leaves undone.",
             "Leave --no-work out, or set DEEDBOX_DATABASE_URL to a PostgreSQL database.",
         )
-    run(serve(settings, lambda address, first: _announce(address, first, as_json=as_json), work=not no_work))
+    run(serve(settings, lambda address, first: _announce(address, first, settings, as_json=as_json), work=not no_work))
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -72,7 +73,7 @@ async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None], *
                 app = build(deedbox)
                 gc.freeze()  # what was loaded stays, and need not be looked through again
                 server = Server(app, settings, ready=lambda: ready(address, first))
-                with local_port.stopped_by_signals(server):
+                with server_settings.noted(settings), local_port.stopped_by_signals(server):
                     await server.serve(sockets=[listener])
             finally:
                 await deedbox.stop()
@@ -80,7 +81,7 @@ async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None], *
     log.info("stopped")
 
 
-def _announce(address: str, first: FirstAccess, *, as_json: bool) -> None:
+def _announce(address: str, first: FirstAccess, settings: Settings, *, as_json: bool) -> None:
     link = f"{address.rstrip('/')}/login/{first.login_token.reveal()}" if first.login_token else None
     key = first.api_key.reveal() if first.api_key else None
     if as_json:
@@ -89,6 +90,9 @@ def _announce(address: str, first: FirstAccess, *, as_json: bool) -> None:
         click.echo(f"Deedbox is running at {address}")
         if link:
             click.echo(f"\n  Sign in (works once, within {limits.LOGIN_LINK_MINUTES} minutes):\n  {link}")
+        elif not first.owner_settled:
+            click.echo("\n  The owner has no password yet. Get a login link with:")
+            click.echo(f"  deedbox login-link --data {shlex.quote(str(settings.data_dir))}")
         if key:
             click.echo(f"\n  Your first API key (shown only now):\n  {key}")
         click.echo("\nStop it with Ctrl-C.")

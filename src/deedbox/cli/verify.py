@@ -5,6 +5,7 @@ Needs no server, no data folder and no network."""
 import asyncio
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,6 +16,7 @@ from deedbox.cli import receipt, roots
 from deedbox.cli.options import data_option, json_option, load, need_installation, print_json, run
 from deedbox.evidence import file
 from deedbox.kernel import limits, log
+from deedbox.kernel.clock import SystemClock, instant
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.pdf.report import GOOD, Checks, Parts, Report, with_records
@@ -66,11 +68,25 @@ pdf_file = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="A root certificate to trust (PEM or DER); repeat for several. Default: the data folder's.",
 )
 @click.option(
+    "--timestamp-root",
+    "timestamp_root_files",
+    type=pdf_file,
+    multiple=True,
+    metavar="FILE",
+    help="A root certificate to trust for time-stamps only, such as that of a time-stamp authority; needs --root.",
+)
+@click.option(
     "--parts",
     "parts_dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Also take the seal apart into this folder, for openssl: signature.p7s, signed-bytes, timestamp.tst.",
+)
+@click.option(
+    "--at",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]),
+    metavar="DATE",
+    help="Judge as of this time (UTC), such as 2035-01-01 or 2035-01-01T12:00:00Z. Default: now.",
 )
 @click.option("--replay", is_flag=True, help="Of an answer: ask its query again, at that state of the data folder.")
 @data_option
@@ -98,38 +114,44 @@ class Options(NamedTuple):
     pdf: Path
     evidence: Path | None
     root_files: tuple[Path, ...]
+    timestamp_root_files: tuple[Path, ...]
     parts_dir: Path | None
+    at: datetime | None
     replay: bool
     data_dir: Path | None
+
+    @property
+    def now(self) -> datetime:
+        return self.at.replace(tzinfo=UTC) if self.at else SystemClock().now()
 
 
 def _judged(asked: Options) -> tuple[Any, Callable[[Path, Any], None]]:
     """The report on the file, and what shows it: a PDF never begins as JSON does."""
+    named = roots.named(asked.root_files, asked.timestamp_root_files)
     if receipt.is_json(asked.pdf):
         if asked.evidence is not None or asked.parts_dir is not None:
             raise SetupError("--evidence and --parts are about PDFs, and this is none.", "Leave them out.")
-        return receipt.examine(asked.pdf, asked.root_files, asked.data_dir, replay=asked.replay), receipt.show
+        return receipt.examine(asked.pdf, named, asked.data_dir, replay=asked.replay, now=asked.now), receipt.show
     if asked.replay:
         raise SetupError("--replay is about answers with a receipt, and this is none.", "Leave it out.")
-    report = examine(asked.pdf, asked.evidence, asked.root_files, asked.data_dir)
+    report = _examine(asked.pdf, asked.evidence, named, asked.data_dir, asked.now)
     if asked.parts_dir is not None:
         take_apart(asked.pdf, asked.parts_dir)
     return report, _print
 
 
-def examine(pdf: Path, evidence: Path | None, root_files: tuple[Path, ...], data_dir: Path | None) -> Report:
+def _examine(pdf: Path, evidence: Path | None, named: roots.Named, data_dir: Path | None, now: datetime) -> Report:
     """The report on the file, by the roots that are named, or else by those of the installation."""
     data = pdf.read_bytes()
-    named = roots.named(root_files)
     told = None if evidence is None else file.parse(evidence.read_bytes())
-    if named:
-        anchors: Anchors = (named, [], [])
-        report = asyncio.run(_verified(data, anchors))
+    if named.roots:
+        anchors: Anchors = (named.roots, [], named.timestamp_roots)
+        report = asyncio.run(_verified(data, anchors, now))
     else:
-        report, anchors = _by_installation(data, data_dir)
+        report, anchors = _by_installation(data, data_dir, now)
     if not anchors[0] and report.verdict == "unrecognised":
         report.reasons.append(roots.NONE)
-    return report if told is None else _with_evidence(report, told, data, anchors)
+    return report if told is None else _with_evidence(report, told, data, anchors, now)
 
 
 def take_apart(pdf: Path, folder: Path) -> None:
@@ -144,7 +166,7 @@ def take_apart(pdf: Path, folder: Path) -> None:
         (folder / "stamped-bytes").write_bytes(parts.value)
 
 
-def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anchors) -> Report:
+def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anchors, now: datetime) -> Report:
     reasons = file.problems(told)
     if report.verdict not in GOOD:
         # Without a seal to believe, evidence proves nothing but itself.
@@ -157,7 +179,7 @@ def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anc
         reasons.append("The PDF does not begin with the marked file that the evidence names.")
     if not file.is_sealed_in(told, report.chain_head):
         reasons.append("The audit trail in the evidence is not the one that was sealed into the PDF.")
-    if not _is_vouched_for(report, told, anchors):
+    if not _is_vouched_for(report, told, anchors, now):
         reasons.append("The seal's certificate does not vouch for the evidence.")
     whole = not reasons
     if is_certificate:  # it was made after the evidence, which does not name it
@@ -170,17 +192,17 @@ def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anc
     )
 
 
-def _is_vouched_for(report: Report, told: file.Evidence, anchors: Anchors) -> bool:
-    from deedbox.kernel.clock import SystemClock
+def _is_vouched_for(report: Report, told: file.Evidence, anchors: Anchors, now: datetime) -> bool:
     from deedbox.pdf import evidence_signature, judge
 
-    content, now = file.vouched_bytes(told), SystemClock().now()
+    content = file.vouched_bytes(told)
     return evidence_signature.is_vouched_for(content, told.signature, report, judge.Anchors(*anchors), now)
 
 
-async def _verified(data: bytes, anchors: Anchors) -> Report:
+async def _verified(data: bytes, anchors: Anchors, now: datetime) -> Report:
     trusted, crls, timestamp_roots = anchors
-    return msgspec.convert(await _in_sandbox(MODULE, "verify", data, trusted, crls, None, timestamp_roots), Report)
+    found = await _in_sandbox(MODULE, "verify", data, trusted, crls, instant(now), timestamp_roots)
+    return msgspec.convert(found, Report)
 
 
 def kind(module: str) -> SandboxKind:
@@ -200,7 +222,7 @@ async def _in_sandbox(module: str, function: str, *args: Any) -> Any:
         await sandbox.close()
 
 
-def _by_installation(data: bytes, data_dir: Path | None) -> tuple[Report, Anchors]:
+def _by_installation(data: bytes, data_dir: Path | None, now: datetime) -> tuple[Report, Anchors]:
     """The report by what the data folder's installation trusts and has in its records; by nothing without one."""
     loaded = load(data_dir=data_dir)
     try:
@@ -210,13 +232,13 @@ def _by_installation(data: bytes, data_dir: Path | None) -> tuple[Report, Anchor
             raise
         log.configure("error", "text")
         nothing: Anchors = ([], [], [])
-        return asyncio.run(_verified(data, nothing)), nothing
+        return asyncio.run(_verified(data, nothing, now)), nothing
 
     async def judged(deedbox: Any) -> tuple[Report, Anchors]:
         from deedbox.signing.completion import verify_sealed
 
         trusted: Anchors = tuple(await deedbox.certificates.trusted(None))
-        report = await _verified(data, trusted)
+        report = await _verified(data, trusted, now)
         return await deedbox.db.read(lambda tx: verify_sealed.with_records(tx, None, report)), trusted
 
     return run(loaded, judged)

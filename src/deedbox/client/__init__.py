@@ -105,11 +105,11 @@ from deedbox.client.records.workspace import (
 )
 from deedbox.client.requests.bulk_sends import NewBulkSend, NewRow
 from deedbox.client.requests.documents import (
-    CorrectedAddress,
     DocumentChange,
     KnownField,
     KnownParty,
     KnownSigner,
+    ListedSigner,
     LoneSigner,
     NewDocument,
     NewField,
@@ -160,7 +160,6 @@ __all__ = [
     "Collection",
     "CollectionPage",
     "Complete",
-    "CorrectedAddress",
     "Count",
     "Counts",
     "Decline",
@@ -210,6 +209,7 @@ __all__ = [
     "KnownField",
     "KnownParty",
     "KnownSigner",
+    "ListedSigner",
     "LoneSigner",
     "MadeHook",
     "MadeInvitation",

@@ -38,6 +38,7 @@ def seconds(response: httpx.Response) -> float | None:
 
 def _message(response: httpx.Response) -> str:
     try:
-        return str(response.json()["error"])
+        error = response.json()["error"]
+        return str(error["message"] if isinstance(error, dict) else error)
     except (ValueError, KeyError, TypeError):
         return f"{response.url.host} answered with {response.status_code}, and not as Deedbox does."

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from deedbox.evidence import chain
 from deedbox.evidence.canonical import canonical
@@ -28,9 +28,9 @@ STATEMENT = "statement_sha256"
 
 Kind: TypeAlias = Literal["typed", "drawn", "uploaded"]
 Role: TypeAlias = Literal["signer", "approver", "cc"]
-Identity: TypeAlias = Literal["mailed_link", "embedded_link", "in_person", "email_code", "access_code"]
-"""How it was checked who acts: by a link mailed to them alone, by the word of the sender's system, by someone who
-handed them the device, or by a code."""
+Identity: TypeAlias = Literal["mailed_link", "kept_link", "embedded_link", "in_person", "email_code", "access_code"]
+"""How it was checked who acts: by a link mailed to them alone, by one that was kept for the sender to pass on, by the
+word of the sender's system, by someone who handed them the device, or by a code."""
 
 
 class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,6 +68,10 @@ class Original(Record, frozen=True):
     sha256: str
     size_bytes: int
     signatures: list[EarlierSignature] = []
+    pages: int | UnsetType = UNSET
+    """Its pages in the prepared PDF. Evidence from before this was recorded lacks it, as all that may be unset here."""
+    removed: list[str] | UnsetType = UNSET
+    """What was taken out of it because it could have changed the face of the sealed file."""
 
 
 class Attachment(Record, frozen=True):
@@ -84,6 +88,28 @@ class Attachment(Record, frozen=True):
     """Those of the marked PDF that are its pages, from 1."""
 
 
+class Field(Record, frozen=True):
+    """What a field asked for, so that the values and marks of the signers can be read."""
+
+    id: str
+    type: str
+    label: str | None
+    group: str | None
+    """Of a radio button: the question to which its label is an answer."""
+    original_id: str
+    """The file on which it stands."""
+    page: int
+    """Of that file, from 1."""
+
+
+class Sender(Record, frozen=True):
+    """Who asked for the signatures."""
+
+    name: str
+    company: str
+    email: str | None
+
+
 class Document(Record, frozen=True):
     id: str
     title: str
@@ -94,6 +120,8 @@ class Document(Record, frozen=True):
     """The same with everything that was filled in; the sealed PDF begins with these bytes."""
     attachments: list[Attachment] = []
     """What the signers gave, in the order in which it was joined behind the prepared PDF."""
+    sender: Sender | UnsetType = UNSET
+    fields: list[Field] | UnsetType = UNSET
 
 
 class Party(Record, frozen=True):

@@ -1,7 +1,7 @@
 """The only module that reads the time. Times in rows and records are the text that the API shows."""
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NewType, Protocol
 
 from deedbox.kernel.limits import CLOCK_SET_BACK_LOOKS, CLOCK_SKEW_SECONDS
@@ -17,6 +17,25 @@ class Clock(Protocol):
 class SystemClock:
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+
+class DatabaseClock:
+    """The machine's clock, put right by that of the shared database where they differ by too much."""
+
+    def __init__(self, machine: Clock) -> None:
+        self._machine = machine
+        self.ahead = 0.0
+        """The seconds by which the machine's clock was ahead of the database's at the last look."""
+
+    @property
+    def is_off(self) -> bool:
+        return abs(self.ahead) > CLOCK_SKEW_SECONDS
+
+    def now(self) -> datetime:
+        return self._machine.now() - timedelta(seconds=self.ahead if self.is_off else 0)
+
+    def machine_time(self) -> float:
+        return self._machine.now().timestamp()
 
 
 class SetBack:

@@ -90,6 +90,8 @@ class DeedboxError(Exception):
     retry_after: int | None = None
     sayings: tuple[Saying, ...] = ()
     """The message for readers of other languages; none for what only programs get to read."""
+    supported: tuple[str, ...] = ()
+    """What would have been accepted, for programs: a second field of the search API's error body."""
 
     def __init__(self, message: str, *, code: Code | None = None, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)

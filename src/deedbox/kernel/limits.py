@@ -122,13 +122,20 @@ LOGIN_LINK_MINUTES = 60
 LOGIN_SESSION_DAYS = 14
 LOGIN_TRIES_PER_MINUTE = 5
 LOGIN_TRIES_PER_DAY = 200
+"""From one address at one account, or from one device that has signed in to it before."""
+LOGIN_TRIES_OF_ALL_PER_MINUTE = 60
+LOGIN_TRIES_OF_ALL_PER_DAY = 1_000
+"""At one account from all unknown devices together."""
+KNOWN_DEVICE_DAYS = 180
 FRESH_SESSION_MINUTES = 10
 """For so long after signing in, the current password need not be shown for a change to how one signs in."""
 SESSIONS_SHOWN = 100
 RESET_MINUTES = 60
 RESETS_PER_MINUTE = 2
 RESETS_PER_DAY = 10
-"""Mails by which one address is let choose a new password."""
+RESETS_OF_ALL_PER_MINUTE = 4
+RESETS_OF_ALL_PER_DAY = 30
+"""Mails by which one person is let choose a new password: asked for from one address, and from all of them."""
 INVITATION_DAYS = 14
 MEMBERS_PER_WORKSPACE = 1000
 """With those who are invited."""
@@ -148,6 +155,14 @@ LET_PASS_SECONDS = 0.03
 SWITCH_SECONDS = 0.0005
 """After so long a thread that computes lets another. Python's own five milliseconds are added to a request each time
 that it comes back from a thread, while rows are sent in another."""
+INLINE_STEPS = 50_000
+"""Of SQLite's virtual machine, for one read on the event loop: a few milliseconds. A longer one runs aside."""
+READS_ASIDE = 2
+"""At once, of those whose cost grows with the data."""
+READ_ASIDE_SECONDS = 10
+"""For a request; the server's own work takes as long as it must."""
+NAMES_WALKED = 2000
+"""Names that are looked at, from the newest on, before the index of their parts is asked."""
 WRITE_BATCH = 256
 WRITE_QUEUE = 4096
 BUSY_SECONDS = 5
@@ -171,6 +186,11 @@ JOB_LEASE_SECONDS = 30
 JOB_CLAIM = 16
 JOB_POLL_SECONDS = 1
 JOB_LATE_SECONDS = 30
+JOB_STALLED_SECONDS = 300
+"""Work that is due for so long and that nobody does is reported."""
+WATCH_SECONDS = 15
+AWAY_LOG_SECONDS = 60
+"""While the database or the store is away, a loop that fails says so this often."""
 """Work that is due for so long no longer waits for more pressing work that came after it, unless that is urgent."""
 JOB_RETRY_BASE_SECONDS = 2
 JOB_RETRY_MAX_SECONDS = 3600
@@ -215,8 +235,10 @@ BACKUP_RESUME_SECONDS = 12 * 3600
 
 # sandbox
 SANDBOX_MEMORY_BYTES = 2048 * MB
+SANDBOX_PATIENCE = 6
+"""A call may last so many times as long as it may compute: a busy machine does not refuse a file that is in order."""
 SANDBOX_CPU_SECONDS = 10
-SANDBOX_SECONDS = 10
+SANDBOX_SECONDS = SANDBOX_PATIENCE * SANDBOX_CPU_SECONDS
 SANDBOX_MESSAGE_BYTES = 128 * MB
 SANDBOX_START_SECONDS = 30
 SANDBOX_EXIT_SECONDS = 5
@@ -352,6 +374,7 @@ PEOPLE_SUGGESTED = 200
 FIELD_VALUE_CHARS = 2000
 FIELD_GROUP_CHARS = 100
 FIELD_PATTERN_CHARS = 500
+FIELD_HINT_CHARS = 200
 FIELD_PATTERN_BYTES = 1 * MB
 """What the program of one pattern may take in memory."""
 FIELD_PATTERN_PROGRAM = 4000
@@ -472,6 +495,8 @@ PACKED_TEXT_BYTES = 4 * EXTRACTED_CHARS + 32 * MB
 EXTRACT_SECONDS = 21
 """Less than a request may take, and three times what a file may compute: one that takes longer waits its turn."""
 EXTRACT_CPU_SECONDS = 7
+EXTRACT_CALLER_SHARE = 2
+"""One caller uses at most one in so many of the processes that read files."""
 HEADINGS = 20_000
 HEADING_CHARS = 300
 PDF_PAGES = 20_000
@@ -488,10 +513,14 @@ ZIP_BYTES = 256 * MB
 ENCLOSED_DEPTH = 3
 """How many files may lie in one another: an archive in a message in an archive."""
 MESSAGE_PARTS = 500
+MESSAGE_DEPTH = 20
+"""Parts of a message within parts: reading one takes time that grows with their depth at every line."""
 SLIDES = 5000
 SHEETS = 1000
 CHAPTERS = 5000
 HTML_DEPTH = 2000
+HTML_HIDING_RULES = 200
+"""Rules of a page's own style sheets that hide elements, as many as are looked at."""
 HTML_TAG_ATTRIBUTES = 1000
 HTML_CHARSET_BYTES = 2048
 HTML_COLSPAN = 1000
@@ -600,6 +629,8 @@ SIFTED_CANDIDATES = 400
 DEEP_HITS = QUERY_OFFSET_MAX + TOP_K_MAX + QUERY_SPARE_HITS
 """Of each leg, for a page far down and for documents instead of passages: the same for all such pages, so that they fit
 together."""
+FACET_DOCUMENTS = 2 * DEEP_HITS
+"""Each passage of both legs may be of another document."""
 QUERY_TRIES = 4
 ANSWER_PASSAGES = 8
 ANSWER_PASSAGES_MAX = 30
@@ -619,6 +650,12 @@ ANSWER_QUOTES = 3
 ANSWER_QUOTE_CHARS = 300
 ANSWER_QUOTE_WORDS = 2
 ANSWER_QUOTE_PLACES = 8
+ANSWER_AROUND_CHARS = 2000
+"""Of a sentence that is longer, so much on both sides of a quote is compared: a table without ends is no sentence."""
+CHAT_ERROR_CHARS = 300
+"""Of the message with which a chat endpoint refuses."""
+ANSWER_USES = 200
+"""Places of a word or number in the quoted sentences that a sentence is compared with."""
 ANSWER_EXTRACTS = 5
 """Sentences of an answer that no model writes."""
 CHAT_RESPONSE_BYTES = 4 * MB
@@ -822,7 +859,7 @@ POSTINGS_AT_ONCE = 20_000
 TERMS_ROW_POSTINGS = 100
 """To read the terms of a chunk costs as much as to read so many postings."""
 INDEX_EXACT_CHUNKS = 5_000
-"""Up to so many vectors are compared one by one; for more there is a graph."""
+"""Up to so many vectors are compared one by one, in either index; beyond, there are bits or, in PostgreSQL, a graph."""
 INDEX_WRITE_CHUNKS = 1024
 """The chunks that one transaction of a build takes."""
 INDEX_DISCARD_ROWS = 20_000
@@ -845,9 +882,28 @@ ANSWER_BYTES = 64 * MB
 REPLAY_NAMED = 5
 """How many changed documents, or results that differ, a replay names."""
 VERIFY_SECONDS = 60
-VERIFY_CPU_SECONDS = 30
-VERIFY_SIGNATURES = 100
-VERIFY_VALIDATION_ITEMS = 1000
+VERIFY_CPU_SECONDS = 15
+VERIFY_CALLER_SHARE = 2
+"""One caller uses at most one in so many of the verifying processes."""
+VERIFY_SIGNATURES = 50
+VERIFY_COVERED_BYTES = 1024 * MB
+"""Of all signatures in a file together: each is a reason to read what it covers."""
+VERIFY_TRACES = 4
+"""How many byte ranges are examined in a file whose structure leads to no signature: the last ones."""
+VERIFY_FIELDS = 20_000
+"""How many form fields are visited in search of signatures; a field counts each time that another one leads to it."""
+VERIFY_REVISIONS = 200
+VERIFY_OBJECTS = 500_000
+"""In the cross-reference streams of a file."""
+VERIFY_TABLE_BYTES = 16 * MB
+"""Of one cross-reference stream, unpacked."""
+VERIFY_DECODED_BYTES = 128 * MB
+"""Unpacked from a file to find its signatures; from a large file, four times its size."""
+VERIFY_CERTIFICATES = 50
+"""In one signature."""
+VERIFY_VALIDATION_ITEMS = 250
+VERIFY_TRUST_STEPS = 2000
+"""How often a certificate is compared with a possible issuer, for all signatures of a file."""
 
 # certificates, time-stamps and seals
 TSA_QUERY_BYTES = 4 * KB
@@ -864,7 +920,6 @@ WRITTEN_TIMES = 1024
 """Days and times of day whose words are remembered."""
 SEAL_ADDED_BYTES = 1 * MB
 SEAL_SECONDS = 60
-SEAL_CPU_SECONDS = 60
 SEAL_TAIL_BYTES = 1 * MB
 """At the end of a sealed file, in which its seal is; and the most that one later revision may have."""
 SEAL_WAIT_SECONDS = 2

@@ -9,12 +9,16 @@ from typing import Any
 
 import msgspec
 
-from deedbox.kernel.clock import SystemClock, instant
+from deedbox.kernel.clock import SystemClock, instant, stopwatch
+from deedbox.kernel.limits import AWAY_LOG_SECONDS
+from deedbox.kernel.tokens import TokenPrefix
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
 
+# A client may have percent-encoded the underscores, even more than once.
+_PREFIXES = "|".join(prefix.replace("_", "(?:_|%(?:25)*5[Ff])") for prefix in TokenPrefix)
 _SECRET = re.compile(
-    r"(?P<kept>deed_live_|deed_login_|deed_session_|deed_sign_|whsec_|\b(?i:bearer)\s+|\b(?i:basic)\s+(?=\S*=)"
+    rf"(?P<kept>{_PREFIXES}|\b(?i:bearer)\s+|\b(?i:basic)\s+(?=\S*=)"
     r"|\b(?i:password|passwd|api_key|apikey)=)[\w.~+/=%$!*-]+"
     # A port is no password: only what stands before an @ is cut out of an address.
     r"|(?P<address>://[^\s/:@]*:)[^\s/]+(?=@)"
@@ -45,11 +49,30 @@ def error(event: str, *, exception: BaseException | None = None, **fields: Any) 
 def configure(level: str, style: str) -> None:
     """Sends the log to stderr, as JSON lines or as text for a person."""
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_Seldom().filter)
     handler.setFormatter(_JsonLines() if style == "json" else _Text())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel("WARNING")
     _log.setLevel(level.upper())
+
+
+class _Seldom:
+    """Passes each sentence of the database's driver once a minute: while the database is away, its pool says the same
+    several times a second."""
+
+    def __init__(self) -> None:
+        self._passed: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.name.startswith("psycopg"):
+            return True
+        # What one pool says of each connection differs in its arguments only.
+        sentence, now = str(record.msg), stopwatch()
+        if now - self._passed.get(sentence, -AWAY_LOG_SECONDS) < AWAY_LOG_SECONDS:
+            return False
+        self._passed[sentence] = now
+        return True
 
 
 def _line(record: logging.LogRecord) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Turns at what only a few can have at once: one of each caller after the other, and none has the whole queue."""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -14,8 +14,11 @@ holder: ContextVar[str] = ContextVar("holder", default="")
 
 
 class Turns:
-    def __init__(self, places: int, things: str) -> None:
+    def __init__(self, places: int, things: str, most_of_one: int | None = None) -> None:
         self._free = places
+        self._most = places if most_of_one is None else most_of_one
+        """How many places one caller may have, also while others are free."""
+        self._held: Counter[str] = Counter()
         self._things = things
         """What waits here, as people say it."""
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}
@@ -24,14 +27,27 @@ class Turns:
     @asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
         """A place, when it is this caller's turn; Unavailable when too many wait."""
-        if self._free and not self._queues:
+        whose = holder.get()
+        if self._free and self._may(whose):
             self._free -= 1
+            self._held[whose] += 1
         else:
-            await self._wait(holder.get())
+            await self._wait(whose)
         try:
             yield
         finally:
-            self._pass_on()
+            self._give_back(whose)
+
+    def _may(self, whose: str) -> bool:
+        """Whether this caller may have one place more."""
+        return not whose or self._held[whose] < self._most
+
+    def _give_back(self, whose: str) -> None:
+        self._held[whose] -= 1
+        if not self._held[whose]:
+            del self._held[whose]
+        self._free += 1
+        self._pass_on()
 
     async def _wait(self, whose: str) -> None:
         own = self._queues.get(whose, ())
@@ -47,7 +63,7 @@ class Turns:
             if turn.cancelled():
                 self._leave(whose, turn)
             else:  # it had just come
-                self._pass_on()
+                self._give_back(whose)
             raise
 
     def _leave(self, whose: str, turn: "asyncio.Future[None]") -> None:
@@ -57,14 +73,13 @@ class Turns:
             del self._queues[whose]
 
     def _pass_on(self) -> None:
-        """The next caller's turn, or a free place."""
-        while self._queues:
-            whose, queue = next(iter(self._queues.items()))
+        """Give free places to those who wait and may have one, one caller after the other."""
+        while self._free and (whose := next(filter(self._may, self._queues), None)) is not None:
+            queue = self._queues.pop(whose)
             turn = queue.popleft()
-            del self._queues[whose]
             if queue:
                 self._queues[whose] = queue  # behind all others
             if not turn.done():  # else it was given up in this very moment
+                self._free -= 1
+                self._held[whose] += 1
                 turn.set_result(None)
-                return
-        self._free += 1

@@ -145,6 +145,13 @@ class Expired(FromSender, frozen=True, kw_only=True, tag="expired"):
     to_sender: bool = False
 
 
+class Failed(FromSender, frozen=True, kw_only=True, tag="failed"):
+    """Nobody was asked to sign, because the files could not be converted; to the sender alone."""
+
+    reason: str
+    to_sender: bool = True
+
+
 class Test(msgspec.Struct, frozen=True, kw_only=True, tag="test"):
     """Shows that mail of this installation arrives."""
 
@@ -179,6 +186,7 @@ Letter: TypeAlias = (
     | Delegated
     | Voided
     | Expired
+    | Failed
     | Test
     | Member
     | Reset
@@ -193,6 +201,7 @@ Kind: TypeAlias = Literal[
     "delegated",
     "voided",
     "expired",
+    "failed",
     "test",
     "member",
     "reset",

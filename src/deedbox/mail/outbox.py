@@ -117,20 +117,32 @@ class Mailer:
     async def deliver(self, work: Work) -> None:
         """The handler of MAIL_JOB: one attempt to send one mail."""
         begun = self._clock.now()
-        entry = await self._db.write(lambda tx: store.begin(tx, work.job.payload["mail"], begun))
+        entry = await self._db.write(
+            lambda tx: store.begin(tx, work.job.payload["mail"], begun),
+            isolation="read committed",
+        )
         if entry is None:
             return
         if self._relay.server is None and entry.kind not in PERSONAL:
-            await work.finish(lambda tx: store.put_into_inbox(tx, entry))
+            await work.finish(
+                lambda tx: store.put_into_inbox(tx, entry),
+                isolation="read committed",
+            )
             return
         try:
             await self._attempt(entry)
         except (GiveUp, DeedboxError) as error:
             final = isinstance(error, GiveUp) or work.job.attempts >= work.job.max_attempts
             reason = str(error)
-            await self._db.write(lambda tx: store.note_failure(tx, entry, reason, final=final))
+            await self._db.write(
+                lambda tx: store.note_failure(tx, entry, reason, final=final),
+                isolation="read committed",
+            )
             raise
-        await work.finish(lambda tx: _settle(tx, entry, self._clock.now()))
+        await work.finish(
+            lambda tx: _settle(tx, entry, self._clock.now()),
+            isolation="read committed",
+        )
 
     async def _attempt(self, entry: Entry) -> None:
         from deedbox.mail.smtp import SmtpRefused, TooLargeForServer

@@ -7,7 +7,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db import Tx, Value, grams
 from deedbox.kernel.mailbox import Mailbox
 
 _ATTACHMENTS = msgspec.json.Decoder(list[str])
@@ -68,19 +68,19 @@ class MailPart(msgspec.Struct, frozen=True, kw_only=True):
     accounts: bool = True
     """Those about people's accounts too."""
 
+    @property
+    def sifts(self) -> bool:
+        """Whether the mails wanted may be few among many: `read_aside` then."""
+        return bool(self.statuses or self.kind or self.to)
 
-_CONDITIONS = {
-    "before": "id < :before",
-    "kind": "kind = :kind",
-    "about": "about = :about",
-    "to": "instr(lower(to_address), :to) > 0",
-}
+
+_CONDITIONS = {"before": "mails.id < :before", "kind": "kind = :kind", "about": "about = :about"}
 _NOT_OF_ACCOUNTS = "kind not in ('member', 'reset')"
 
 
 def part(tx: Tx, workspace_id: str, wanted: MailPart) -> list[Entry]:
     """The mails of the workspace that are wanted, newest first."""
-    given: dict[str, Value] = {**msgspec.structs.asdict(wanted), "to": wanted.to.lower() if wanted.to else None}
+    given: dict[str, Value] = msgspec.structs.asdict(wanted)
     values = {name: given[name] for name in _CONDITIONS if given[name] is not None}
     conditions = ["workspace_id = :workspace_id", *(_CONDITIONS[name] for name in values)]
     named: dict[str, Value] = {f"status{number}": status for number, status in enumerate(wanted.statuses)}
@@ -88,8 +88,13 @@ def part(tx: Tx, workspace_id: str, wanted: MailPart) -> list[Entry]:
         conditions.append(f"status in ({', '.join(f':{name}' for name in named)})")
     if not wanted.accounts:
         conditions.append(_NOT_OF_ACCOUNTS)
+    values |= named
+    if wanted.to is not None:
+        to = grams.Wanted("mails", "lower(to_address)", wanted.to.lower(), conditions)
+        ids = {f"id{at}": id for at, id in enumerate(grams.page(tx, workspace_id, to, wanted.limit, values))}
+        conditions, values = [f"id in ({', '.join(f':{name}' for name in ids) or 'null'})"], {**ids}
     sql = f"select {_COLUMNS} from mails where {' and '.join(conditions)} order by id desc limit :limit"
-    return [_entry(row) for row in tx.all(sql, workspace_id=workspace_id, limit=wanted.limit, **values, **named)]
+    return [_entry(row) for row in tx.all(sql, workspace_id=workspace_id, limit=wanted.limit, **values)]
 
 
 def wait_again(tx: Tx, entry: Entry) -> bool:

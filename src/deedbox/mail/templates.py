@@ -47,11 +47,7 @@ def render(mail: Mail, *, attached: bool) -> Rendered:
 def _values(mail: Mail, language: str) -> dict[str, Any]:
     """What the letter says, as its templates put it in."""
     values = {name: _tidy(name, value) for name, value in msgspec.structs.asdict(mail.letter).items()}
-    sender, company = values.get("sender", ""), values.get("company", "")
-    if company and company != sender:
-        values["who"] = words.table(language)["mail.of_company"].format(sender=sender, company=company)
-    else:
-        values["who"] = sender
+    values["who"] = words.sender(language, values.get("sender", ""), values.get("company", ""))
     for name in _TIMES:
         if values.get(name):
             values[name] = words.moment(language, moment(values[name]), mail.time_zone)
@@ -61,11 +57,10 @@ def _values(mail: Mail, language: str) -> dict[str, Any]:
 
 def _subject(mail: Mail, values: Mapping[str, Any], language: str) -> str:
     named = words.table(language)
-    own = values.get("subject")
-    if own and mail.kind == "reminder":
-        subject = named["mail.reminder_own_subject"].format(subject=own)
-    else:
-        subject = own or named[f"mail.{mail.wording}_subject"].format(**{**values, "sender": values["who"]})
+    usual = named[f"mail.{mail.wording.replace('reminder', 'invitation')}_subject"]
+    subject = values.get("subject") or usual.format(**{**values, "sender": values["who"]})
+    if mail.kind == "reminder":
+        subject = named["mail.reminder_own_subject"].format(subject=subject)
     # Cut by characters, so that a header never ends within one.
     return subject if len(subject) <= limits.MAIL_SUBJECT_CHARS else subject[: limits.MAIL_SUBJECT_CHARS - 1] + "…"
 

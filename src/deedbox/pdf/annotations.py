@@ -12,19 +12,15 @@ from deedbox.pdf import drawing
 
 _INVISIBLE, _HIDDEN, _NO_VIEW = 1, 2, 32
 _PUSH_BUTTON = 1 << 16
-_DRAWN_BY_PDFIUM = {
-    "/Circle", "/Highlight", "/Ink", "/Square", "/Squiggly", "/StrikeOut", "/Text", "/Underline",
-}  # fmt: skip
-"""Annotations that PDFium draws where the file leaves it to the viewer."""
-_DRAWN_HERE = {"/FreeText", "/Line", "/Polygon", "/PolyLine", "/Stamp", "/Caret"}
 _MOVING = {"/Screen", "/Movie", "/Sound", "/RichMedia", "/3D"}
-_STANDARD = _DRAWN_BY_PDFIUM | _DRAWN_HERE | _MOVING | {"/FileAttachment", "/Link", "/Widget", "/Watermark", "/Redact"}
-_NOTED = (_DRAWN_BY_PDFIUM | _DRAWN_HERE | {"/FileAttachment", "/Redact"}) - {"/FreeText", "/Line"}
+_FOR_PRINTERS = {"/PrinterMark", "/TrapNet", "/Projection"}
+_STANDARD = drawing.KINDS | _MOVING | _FOR_PRINTERS | {"/FileAttachment", "/Link", "/Widget", "/Watermark"}
+_NOTED = (drawing.KINDS | {"/FileAttachment"}) - {"/FreeText", "/Line"}
 """Kinds whose text opens beside the page."""
 
 ATTACHMENTS = "attached files"
 MEDIA = "sound, film and 3D objects"
-UNDRAWN = "annotations that do not say how they look, and that viewers do not show"
+UNDRAWN = "annotations that do not say how they look"
 HIDDEN = "hidden annotations and form fields"
 NOTES = "the text of notes, which opens beside the page"
 
@@ -111,14 +107,12 @@ class _Annotation:
             look = self._look_alone()
             del self.it["/AP"]
             return [look, self.it]
-        elif self.kind in _DRAWN_HERE and "/AP" not in self.it and not self._drawn():
+        elif self.kind not in ("/Widget", "/Link") and "/AP" not in self.it and not self._drawn():
             removed[UNDRAWN] = None
         return [self.it]
 
     def is_left_to_pdfium(self, redrawn: bool) -> bool:
-        if self.kind != "/Widget":
-            return self.kind in _DRAWN_BY_PDFIUM and "/AP" not in self.it
-        if _inherited(self.it, "/FT") == "/Sig":
+        if self.kind != "/Widget" or _inherited(self.it, "/FT") == "/Sig":
             return False
         return redrawn or ("/AP" not in self.it and ("/MK" in self.it or _inherited(self.it, "/V") is not None))
 

@@ -9,8 +9,10 @@ import pikepdf
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.extension import Before
 from deedbox.pdf.signed_data import reading
-from deedbox.pdf.syntax import Name
+from deedbox.pdf.syntax import Name, Reference, number
 
+_READ_ALWAYS = {"Producer"}
+"""pyHanko writes this property itself, and all others as they are, also references."""
 _REFERENCE = re.compile(rb"(\d{1,10})\s+\d{1,5}\s+R\b")
 
 
@@ -42,7 +44,10 @@ def before(sealed: bytes) -> Before:
         numbers = frozenset(int(found[1]) for text in written for found in _REFERENCE.finditer(text))
         info = pdf.trailer.get("/Info")
         entries = dict(info.items()) if isinstance(info, pikepdf.Dictionary) else {}
-        return Before(numbers, {key.removeprefix("/"): _property(value) for key, value in entries.items()})
+        properties = {key.removeprefix("/"): _property(value) for key, value in entries.items()}
+        for name in _READ_ALWAYS & set(properties):
+            properties[name] = _value(entries[f"/{name}"])
+        return Before(numbers, properties)
 
 
 def _holds_objects(one: Any) -> bool:
@@ -50,6 +55,19 @@ def _holds_objects(one: Any) -> bool:
 
 
 def _property(value: Any) -> Any:
+    """A property in the form of the strict reader, which follows no reference."""
+    if isinstance(value, pikepdf.Object) and value.is_indirect:
+        return Reference(*value.objgen)
+    return _value(value)
+
+
+def _value(value: Any) -> Any:
     if isinstance(value, pikepdf.Name):
         return Name(str(value).removeprefix("/"))
+    if isinstance(value, pikepdf.Array):
+        return [_property(one) for one in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return number(value)
+    if value is None or isinstance(value, bool):
+        return value
     return bytes(value) if isinstance(value, pikepdf.String) else repr(value)

@@ -14,13 +14,17 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import annotations
 from deedbox.pdf.annotations import ATTACHMENTS
 
-_STILL = {"/GoTo", "/URI", "/Named"}
+_STILL = frozenset({"/GoTo", "/URI", "/Named"})
 """Actions that lead somewhere and change nothing."""
 _ADDRESSES = (b"http://", b"https://", b"mailto:", b"tel:")
 SCRIPTS = "JavaScript and other actions that run by themselves"
 FORM = "form fields, which were made part of the page"
 LAYERS = "the switches of its layers"
 XFA_COPY = "the XFA copy of its form"
+WEB_LINKS = "links to web addresses"
+OPENING = "the view with which it opens, such as a page or the full screen"
+OUTSIDE = "references to content outside of the file"
+ALTERNATES = "other versions of images, for printing or the screen"
 
 
 def is_signed(root: Any) -> bool:
@@ -31,6 +35,15 @@ def is_signed(root: Any) -> bool:
     return any(field.get("/V") is not None for field in _fields(root) if _inherited_type(field) == "/Sig")
 
 
+def signatures(root: Any) -> list[Any]:
+    """The signatures and document time-stamps that form fields or a certification lead to."""
+    permissions = root.get("/Perms")
+    certified = [permissions.get("/DocMDP")] if isinstance(permissions, Dictionary) else []
+    signed = [field.get("/V") for field in _fields(root) if _inherited_type(field) == "/Sig"]
+    found = [one for one in (*signed, *certified) if isinstance(one, Dictionary)]
+    return list({(one.objgen if one.is_indirect else number): one for number, one in enumerate(found)}.values())
+
+
 def is_dynamic_form(root: Any) -> bool:
     """True for a form whose pages exist only in programs that run XFA."""
     form = root.get("/AcroForm")
@@ -39,14 +52,16 @@ def is_dynamic_form(root: Any) -> bool:
     return bool(root.get("/NeedsRendering")) or not _items(form.get("/Fields"))
 
 
-def clean(pdf: pikepdf.Pdf) -> tuple[str, ...]:
+def clean(pdf: pikepdf.Pdf, *, web_links: bool = True) -> tuple[str, ...]:
     """Removes scripts, attachments, media and forms; what comes back names, for the sender, what was removed."""
+    still = _STILL if web_links else _STILL - {"/URI"}
     removed: dict[str, None] = {}
     _forget_signatures(pdf.Root)
     _clean_catalog(pdf.Root, removed)
-    _clean_outlines(pdf.Root, removed)
+    _clean_outlines(pdf.Root, still, removed)
+    _clean_streams(pdf, removed)
     for page in pdf.pages:
-        _clean_page(page.obj, removed)
+        _clean_page(page.obj, still, removed)
         annotations.into_layers(pdf, page.obj)
     if "/AcroForm" in pdf.Root or any("/Annots" in page.obj for page in pdf.pages):
         _forget_needs(pdf.Root)
@@ -81,8 +96,10 @@ def _clean_catalog(root: Any, removed: dict[str, None]) -> None:
         if key in root:
             del root[key]
     opening = root.get("/OpenAction")
-    if isinstance(opening, Dictionary) and not _is_still(opening):
-        _drop(root, ("/OpenAction",), SCRIPTS, removed)
+    leads = isinstance(opening, Array) or _is_still(opening)
+    _drop(root, ("/OpenAction",), OPENING if leads else SCRIPTS, removed)
+    if root.get("/PageMode") == "/FullScreen":
+        _drop(root, ("/PageMode",), OPENING, removed)
     names = root.get("/Names")
     if isinstance(names, Dictionary):
         _drop(names, ("/JavaScript", "/Renditions", "/AlternatePresentations"), SCRIPTS, removed)
@@ -105,7 +122,7 @@ def _fix_layers(layers: Any, removed: dict[str, None]) -> None:
     _drop(layers, ("/Configs",), LAYERS, removed)
 
 
-def _clean_outlines(root: Any, removed: dict[str, None]) -> None:
+def _clean_outlines(root: Any, still: frozenset[str], removed: dict[str, None]) -> None:
     outlines = root.get("/Outlines")
     waiting = [outlines.get("/First")] if isinstance(outlines, Dictionary) else []
     for _ in range(limits.OUTLINE_ITEMS):
@@ -113,25 +130,36 @@ def _clean_outlines(root: Any, removed: dict[str, None]) -> None:
             return
         item = waiting.pop()
         if isinstance(item, Dictionary):
-            _still(item, removed)
+            _still(item, still, removed)
             waiting += [item.get("/Next"), item.get("/First")]
     # More bookmarks than anyone reads, or a circle of them.
     del root["/Outlines"]
 
 
-def _clean_page(page: Any, removed: dict[str, None]) -> None:
+def _clean_streams(pdf: pikepdf.Pdf, removed: dict[str, None]) -> None:
+    """Images, forms and data are what the file holds of them, whatever a printer or a viewer could fetch instead."""
+    for stream in pdf.objects:
+        if isinstance(stream, pikepdf.Stream):
+            _drop(stream, ("/F", "/FFilter", "/FDecodeParms", "/Ref", "/OPI"), OUTSIDE, removed)
+            _drop(stream, ("/Alternates",), ALTERNATES, removed)
+            _drop(stream, ("/AF",), ATTACHMENTS, removed)
+
+
+def _clean_page(page: Any, still: frozenset[str], removed: dict[str, None]) -> None:
     _drop(page, ("/AA", "/PresSteps"), SCRIPTS, removed)
     _drop(page, ("/AF",), ATTACHMENTS, removed)
     for annotation in _items(page.get("/Annots")):
         if isinstance(annotation, Dictionary):
-            _still(annotation, removed)
+            _still(annotation, still, removed)
 
 
-def _still(item: Any, removed: dict[str, None]) -> None:
-    """Removes every action of an annotation or a bookmark, but for one that leads to a page or a web address."""
+def _still(item: Any, still: frozenset[str], removed: dict[str, None]) -> None:
+    """Removes every action of an annotation or a bookmark, but for one of these kinds, which leads somewhere."""
     _drop(item, ("/AA",), SCRIPTS, removed)
     if "/A" in item and not _is_still(item.get("/A")):
         _drop(item, ("/A",), SCRIPTS, removed)
+    elif "/A" in item and str(item.A.get("/S")) not in still:
+        _drop(item, ("/A",), WEB_LINKS, removed)
     elif "/A" in item and "/Next" in item.A:
         _drop(item.A, ("/Next",), SCRIPTS, removed)
     if "/PA" in item:

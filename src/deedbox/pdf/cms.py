@@ -125,6 +125,20 @@ def _algorithm(key: object) -> bytes:
     return _ECDSA_SHA256 if isinstance(key, ec.EllipticCurvePublicKey) else _RSA_SHA256
 
 
+def carried_by(signer: bytes, certificates: Sequence[bytes]) -> set[bytes]:
+    """Return the certificates that a signature holds: the signer's and its issuers' among these, without the root."""
+    if signer not in certificates:
+        raise Malformed("The certificate of the signature is not one of those that it is about")
+    chain = [signer]
+    while not is_self_issued(chain[-1]):
+        issuer = _named(chain[-1])[1]
+        above = next((one for one in certificates if subject(one) == issuer and one not in chain), None)
+        if above is None:
+            break
+        chain.append(above)
+    return {signer, *(one for one in chain if not is_self_issued(one))}
+
+
 def _carried(certificates: Iterable[bytes]) -> bytes:
     return der.explicit(0, *sorted(certificates))
 
@@ -309,7 +323,9 @@ def is_self_issued(certificate_der: bytes) -> bool:
 def _named(certificate_der: bytes) -> tuple[bytes, bytes, bytes]:
     """Serial number, issuer and subject of a certificate, byte for byte."""
     body = der.children(der.children(certificate_der)[0].whole)
-    fields = body[1:] if body[0].tag == 0xA0 else body
+    fields = body[1:] if body and body[0].tag == 0xA0 else body
+    if len(fields) < 5:
+        raise Malformed("A certificate cannot be read")
     return fields[0].whole, fields[2].whole, fields[4].whole
 
 

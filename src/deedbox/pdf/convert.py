@@ -61,6 +61,7 @@ def webpage_fence() -> Fence:
             *office.LIBRARIES,
             *map(str, mimetypes.knownfiles),
             *fonts.OF_THE_SYSTEM,
+            *map(str, fonts.folders()),
         )
     )
 

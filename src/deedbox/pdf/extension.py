@@ -7,6 +7,7 @@ again, and each only with what belongs to a time-stamp added to it."""
 import re
 from typing import Any, NamedTuple
 
+import pikepdf
 from cryptography import x509
 from cryptography.x509 import ocsp
 
@@ -23,7 +24,10 @@ _SIGNATURE_NAME = re.compile(r"[0-9A-F]{40}")
 """The SHA-1 of a signature, by which its validation data is listed."""
 _ID_BYTES = (16, 32)
 _FIELD_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
-_PRODUCER = re.compile(r"pyHanko [0-9.]{1,20}")
+_NOTED = ("ModDate", "Producer")
+"""The properties that pyHanko writes; every other one must stay as it was."""
+_WRITER = "pyHanko "
+_PRODUCER = re.compile(_WRITER + r"[0-9.]{1,20}")
 _DATE = re.compile(r"D:\d{14}(?:Z|[+-]\d\d'\d\d'?)")
 _STAMP = {"Type": Name("DocTimeStamp"), "Filter": Name("Adobe.PPKLite"), "SubFilter": Name("ETSI.RFC3161")}
 _CONTENTS = re.compile(rb"/Contents <([0-9A-Fa-f]+)>")
@@ -237,14 +241,32 @@ class _State:
             raise Malformed("The file's properties are something else")
         found = revision.objects[reference]
         told = found.value if isinstance(found.value, dict) and found.stream is None else {}
-        kept = {key: value for key, value in self._properties.items() if key not in ("ModDate", "Producer")}
-        same = {key: value for key, value in told.items() if key not in ("ModDate", "Producer")} == kept
-        if not same or not _PRODUCER.fullmatch(_plain(told.get("Producer"))):
+        same = {key: _read(value) for key, value in told.items() if key not in _NOTED} == {
+            key: _read(value) for key, value in self._properties.items() if key not in _NOTED
+        }
+        if not same or not _names_writer(self._properties.get("Producer"), told.get("Producer")):
             raise Malformed("The file's properties were changed")
         if not _DATE.fullmatch(_plain(told.get("ModDate"))):
             raise Malformed("The file's properties were changed")
         self._info, self._properties, self._noted = reference, told, True
         return {reference}
+
+
+def _read(value: Any) -> Any:
+    """A property as a reader shows it: writers may put the same text into other bytes."""
+    if isinstance(value, list):
+        return [_read(one) for one in value]
+    return str(pikepdf.String(value)) if isinstance(value, bytes) else value
+
+
+def _names_writer(before: Any, after: Any) -> bool:
+    """Whether pyHanko put its name into the producer: behind the earlier one, or instead of it; once is enough."""
+    if not isinstance(after, bytes):
+        return False
+    name, rest = _read(after), None if before is None else _read(before)
+    if name == rest:
+        return _WRITER in name
+    return _PRODUCER.fullmatch(name.removeprefix(f"{rest}; ")) is not None
 
 
 def _check_list(entry: Any, everything: list[Reference]) -> None:

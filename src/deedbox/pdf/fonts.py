@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
+from xml.sax.saxutils import escape
 
 PLAIN = (
     "fontpkg_noto_sans",
@@ -52,6 +53,21 @@ def folders() -> Iterator[Path]:
         folder = _folder(package)
         if folder is not None:  # what only it could print is else refused where it is entered
             yield folder
+
+
+def files() -> Iterator[Path]:
+    """The font files, those of a package in the order of their names."""
+    for folder in folders():
+        yield from (
+            path for path in sorted(folder.iterdir()) if path.suffix.lower() in (".ttf", ".otf", ".ttc", ".otc")
+        )
+
+
+def fontconfig() -> str:
+    """A configuration of fontconfig that adds these fonts to those of the system."""
+    added = "".join(f"<dir>{escape(str(folder))}</dir>" for folder in folders())
+    system = '<include ignore_missing="yes">/etc/fonts/fonts.conf</include>'
+    return f'<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>{system}{added}</fontconfig>'
 
 
 def missing() -> list[str]:

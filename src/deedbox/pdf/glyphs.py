@@ -4,18 +4,17 @@ import struct
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.fonts import folders
+from deedbox.pdf import fonts
 
 _SPACES = frozenset("\n\r\t")
 _NO_GLYPH = ("Zs", "Zl", "Zp", "Cf")
 """Spaces, and signs that only say how the letters around them are joined or run."""
 _SELECTORS = range(0xFE00, 0xFE10)
 _COLLECTION = b"ttcf"
-_WIDEST_FIRST = ((3, 10), (0, 6), (0, 4), (3, 1), (0, 3))
-"""Platform and encoding of the maps from Unicode."""
+_WIDEST_FIRST = ((3, 10), (0, 6), (0, 4), (3, 1), (0, 3), (3, 0), (1, 0))
+"""Platform and encoding of the maps from Unicode, and after them of those that small fonts inside a PDF have."""
 
 
 def need_printable(what: str, text: str) -> None:
@@ -47,17 +46,10 @@ def _prints(letter: str) -> bool:
 @cache
 def _known() -> frozenset[int]:
     known: set[int] = set()
-    for folder in folders():
-        for path in _files(folder):
-            for codes, _ in runs(path.read_bytes()):
-                known.update(codes)
+    for path in fonts.files():
+        for codes, _ in runs(path.read_bytes()):
+            known.update(codes)
     return frozenset(known)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if path.suffix.lower() in (".ttf", ".otf", ".ttc", ".otc"):
-            yield path
 
 
 def runs(font: bytes) -> Iterator[tuple[range, int]]:
@@ -73,6 +65,10 @@ def runs(font: bytes) -> Iterator[tuple[range, int]]:
             yield from _groups(font, start)
         elif form == 4:
             yield from _segments(font, start)
+        elif form == 0:
+            yield from (
+                (range(code, code + 1), glyph) for code, glyph in enumerate(font[start + 6 : start + 262]) if glyph
+            )
 
 
 def _tables(font: bytes, at: int) -> Iterator[int]:

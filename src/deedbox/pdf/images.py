@@ -1,6 +1,8 @@
 """Runs in a sandbox: the image of a signature, cut to its ink and written anew."""
 
 import io
+from bisect import bisect_left
+from itertools import accumulate
 
 from PIL import Image, ImageOps, PngImagePlugin
 
@@ -13,11 +15,20 @@ Image.preinit()
 _DARK_PAPER = 96
 _FAINT = 10
 """Less difference from the paper than this is no ink."""
+_COARSE = 160
+"""Pixels of ink across: fewer look coarse on paper."""
+_SPREAD, _SPECKS = 0.5, 0.04
+"""Ink that spreads over less of both sides is small, whatever specks of this share of it lie beside it."""
 NOT_AN_IMAGE = "The signature is not a PNG or JPEG image"
 
 
 def signature(data: bytes) -> bytes:
     """The signature as PNG on a transparent ground, cut to its ink; BadRequest if there is none in it."""
+    return shown(data)[0]
+
+
+def shown(data: bytes) -> tuple[bytes, bool]:
+    """The same, and whether its ink is small in it: photographed from far away, or beside a shadow or a speck."""
     if len(data) > limits.SIGNATURE_IMAGE_BYTES:
         raise BadRequest(f"The image of a signature may have at most {limits.SIGNATURE_IMAGE_BYTES // limits.MB} MB")
     image = _decoded(data)
@@ -27,10 +38,20 @@ def signature(data: bytes) -> bytes:
     if ink is None:
         raise BadRequest("The image of the signature is empty")
     image = image.crop(ink)
+    is_small = image.width < _COARSE or max(_spread(image, axis) for axis in (0, 1)) < _SPREAD
     image.thumbnail((limits.SIGNATURE_IMAGE_WIDTH, limits.SIGNATURE_IMAGE_HEIGHT))
     made = io.BytesIO()
     image.save(made, PngImagePlugin.PngImageFile.format)
-    return made.getvalue()
+    return made.getvalue(), is_small
+
+
+def _spread(image: Image.Image, axis: int) -> float:
+    """The share of a side over which nearly all of the ink lies."""
+    side = image.size[axis]
+    line = image.getchannel("A").resize((side, 1) if axis == 0 else (1, side), Image.Resampling.BOX)
+    sums = list(accumulate(line.tobytes()))
+    first, last = (bisect_left(sums, sums[-1] * share) for share in (_SPECKS, 1 - _SPECKS))
+    return (last - first) / side
 
 
 def _decoded(data: bytes) -> Image.Image:

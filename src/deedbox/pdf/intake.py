@@ -13,7 +13,7 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import annotations, boxes, clean, damage, form_fields, metadata, tags, untag
+from deedbox.pdf import annotations, boxes, clean, damage, form_fields, metadata, missing_glyphs, tags, untag
 from deedbox.pdf.damage import DAMAGED
 from deedbox.pdf.marks import FormField, Page, Prepared
 from deedbox.pdf.signed_input import LOCKED, NOT_OPENED, Terms
@@ -139,18 +139,19 @@ def _check_outside(data: bytes) -> None:
 def _rewritten(data: bytes, terms: Terms) -> _Rewritten:
     with _opened(data, terms.password) as pdf:
         _check_inside(pdf, terms)
-        if pdf.get_warnings():
-            damage.check_whole(pdf, data)
+        damage.check_whole(pdf, data)
+        if terms.converted:
+            missing_glyphs.check(pdf)
         signed = clean.is_signed(pdf.Root)
         form = form_fields.take_off(pdf) if terms.form else ()
         settled = annotations.settle(pdf)
         removed = (*((PROTECTION,) if pdf.is_encrypted else ()), *clean.form_parts(pdf.Root), *settled.removed)
         made = _Rewritten(b"", removed, signed, settled.written, form)
         if not settled.undrawn:
-            return _finished(pdf, made)
+            return _finished(pdf, made, terms)
         drawn = clean.with_appearances(written(pdf))
     with pikepdf.open(io.BytesIO(drawn)) as pdf:
-        return _finished(pdf, made)
+        return _finished(pdf, made, terms)
 
 
 def _opened(data: bytes, password: str | None) -> pikepdf.Pdf:
@@ -164,8 +165,8 @@ def _opened(data: bytes, password: str | None) -> pikepdf.Pdf:
     raise BadRequest(NOT_OPENED if password else LOCKED)
 
 
-def _finished(pdf: pikepdf.Pdf, made: _Rewritten) -> _Rewritten:
-    removed = tuple(dict.fromkeys((*made.removed, *clean.clean(pdf), *metadata.settle(pdf))))
+def _finished(pdf: pikepdf.Pdf, made: _Rewritten, terms: Terms) -> _Rewritten:
+    removed = tuple(dict.fromkeys((*made.removed, *clean.clean(pdf, web_links=terms.web_links), *metadata.settle(pdf))))
     for page in pdf.pages:
         boxes.settle(page.obj)
     if "/Size" not in pdf.trailer:

@@ -84,8 +84,8 @@ def _true(form: SealedForm, digest: bytes) -> _Seal:
     if (signed.content_type, signed.content, signed.digest) != (cms.DATA, None, digest):
         raise Malformed("The signature does not fit the file: what was signed is not what is here")
     # Of an authority's signature under a certificate there are two as well: only those under the seal are taken.
-    if not set(signed.certificates) <= set(form.order.certificates):
-        raise Malformed("A certificate in the signature is not one of those that it is about")
+    if set(signed.certificates) != cms.carried_by(signed.signer, form.order.certificates):
+        raise Malformed("The signature does not hold exactly the certificates that it was made with")
     return _Seal(signed, _token(form, signed))
 
 
@@ -98,7 +98,8 @@ def _token(form: SealedForm, signed: cms.Own) -> Token | None:
         return None
     token = timestamp.read(signed.token, digests_of(signed.signature))
     if token.signer in order.certificates:
-        if not token.is_own or not set(token.certificates) <= set(order.certificates) or token.at != order.signed_at:
+        carried = cms.carried_by(token.signer, order.certificates)
+        if not token.is_own or set(token.certificates) != carried or token.at != order.signed_at:
             raise Malformed("The time-stamp is not the one that was made when the file was sealed")
     elif expected == "own":
         raise Malformed("The time-stamp was replaced: the seal says that it has one of the server's own")

@@ -7,8 +7,8 @@ from msgspec import Struct
 from deedbox.pdf.fonts import Hand
 
 Kind: TypeAlias = Literal[
-    "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select", "radio",
-    "attachment",
+    "signature", "initials", "date_signed", "date", "name", "email", "text", "number", "checkbox", "select",
+    "radio", "attachment",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

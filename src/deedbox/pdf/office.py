@@ -28,6 +28,7 @@ UNFENCED = (
 UNREADABLE = "This Word document cannot be read. Save it as a PDF and upload that."
 _MADE_ITS_PROFILE = 81
 """What the program ends with when it has furnished its folder, and wants to be started again."""
+_FONTS = "fonts.conf"
 LIBRARIES = (
     *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share", "/etc/ld.so.cache", "/etc/libreoffice"),
     *("/var/lib/libreoffice", "/var/spool/libreoffice"),
@@ -97,6 +98,7 @@ def _make_profile(folder: Path) -> None:
     profile = folder / "profile" / "user"
     profile.mkdir(parents=True)
     (profile / "registrymodifications.xcu").write_text(_PROFILE, encoding="utf-8")
+    (folder / _FONTS).write_text(fonts.fontconfig(), encoding="utf-8")
 
 
 def _order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
@@ -107,7 +109,7 @@ def _order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
     )
     environment = {
         **{"HOME": str(folder), "TMPDIR": str(folder), "OSL_SOCKET_PATH": "."},
-        **{"PATH": os.defpath, "LANG": "C.UTF-8", "MAX_CONCURRENCY": "1"},
+        **{"PATH": os.defpath, "LANG": "C.UTF-8", "MAX_CONCURRENCY": "1", "FONTCONFIG_FILE": str(folder / _FONTS)},
     }
     installation = soffice.parent.parent
     return Order(
@@ -115,7 +117,7 @@ def _order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
         environment=environment,
         folder=str(folder),
         fence=Fence(
-            reads=(*LIBRARIES, *fonts.OF_THE_SYSTEM),
+            reads=(*LIBRARIES, *fonts.OF_THE_SYSTEM, *map(str, fonts.folders())),
             writes=(str(folder), os.devnull),
             runs=(str(installation), *_LOADERS),
         ),
@@ -127,7 +129,7 @@ def _order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
 async def _convert(order: Order) -> None:
     """Returns when the program has ended, whether it made a PDF or not."""
     try:
-        async with asyncio.timeout(limits.CONVERT_SECONDS):
+        async with asyncio.timeout(limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS):
             ended = await _run(order)
             if ended == _MADE_ITS_PROFILE:
                 ended = await _run(order)

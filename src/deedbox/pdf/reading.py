@@ -1,6 +1,7 @@
 """Runs in a sandbox: the text of a PDF as one reads it, line by line, with the place of each line on its page."""
 
 import itertools
+import re
 import statistics
 import unicodedata
 from collections.abc import Iterator
@@ -22,6 +23,12 @@ _SHORT = 0.7
 """after a line that is only so much of the widest of its column,"""
 _OTHER = 0.2
 """and where letters are so much larger or smaller."""
+_NUMBER = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*[.)]|\d{1,3}(?:\.\d{1,3})+)\s+(?=\D)")
+_SIGN = re.compile(
+    r"(?:\((?:\d{1,3}|[a-z]|[ivx]{1,6})\)|[a-z]\)|§+ ?\d+[a-z]?\.?|[•‣◦▪–—])\s+\S"
+    r"|第\s?[\d一二三四五六七八九十百]+\s?[条條章]"
+)
+"""Clauses are often set without room between them: 4. and 4.2, (a) and b), § 7, a bullet, 第三条."""
 _EDGES, _HEIGHTS = 50, 200
 """Lines whose edges and heights are nearer to each other than these parts of the page are of one column."""
 
@@ -98,11 +105,18 @@ def _with_paragraphs(lines: list[Line]) -> list[Line]:
     begins = [True]
     for before, line in itertools.pairwise(lines):
         column = max(widest[edge] for edge in _edges(before))
-        begins.append(_is_apart(before, line, usual) or before.right - before.left < _SHORT * column)
+        short = before.right - before.left < _SHORT * column
+        begins.append(short or _is_apart(before, line, usual) or _is_clause(line.text))
     return [
         Line(line.text, line.left, line.top, line.right, line.bottom, begin)
         for line, begin in zip(lines, begins, strict=True)
     ]
+
+
+def _is_clause(text: str) -> bool:
+    """Whether the line begins with the number of a clause or the sign of a list, not with a figure."""
+    number = _NUMBER.match(text)
+    return _SIGN.match(text) is not None or (number is not None and not text[number.end()].islower())
 
 
 def _edges(line: Line) -> list[tuple[str, int, int]]:

@@ -10,6 +10,8 @@ Verdict: TypeAlias = Literal["authentic", "extended", "altered", "unrecognised",
 
 GOOD: tuple[Verdict, ...] = ("authentic", "extended")
 """The verdicts on a file whose seal holds."""
+NOT_PDF = "The file is not a PDF."
+"""The reason for a file that does not even begin as PDFs do."""
 _WHOLE = ("intact", "covers_entire_file", "modifications_allowed")
 
 

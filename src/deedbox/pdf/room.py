@@ -71,6 +71,15 @@ def letters_that_fit(text: str, room: Room) -> int | None:
     return room.letters(text) if text and room.fitting(text) < SMALLEST else None
 
 
+_HAND_HEIGHT = {"signature": SMALLEST / 0.48, "initials": SMALLEST}
+"""Points; of a low signature, the caption and the margins take 0.52 of its height."""
+
+
+def least_by_hand(kind: str, text: str) -> tuple[float, float]:
+    """Width and height in points of the smallest field in which a typed signature or initials can be read."""
+    return SMALLEST * metrics.width_by_hand(text, "dancing") / BY_HAND, _HAND_HEIGHT[kind]
+
+
 def letters_by_hand(text: str, room: Room, hand: Hand = "dancing") -> int | None:
     """The same for a typed signature or initials."""
     width, there_is = metrics.width_by_hand(text, hand), room.w * BY_HAND

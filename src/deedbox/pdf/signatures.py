@@ -3,6 +3,7 @@
 import io
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Literal
 
@@ -11,8 +12,16 @@ import pyhanko.pdf_utils.crypt.pdfmac
 import pyhanko.pdf_utils.filters
 import pyhanko.pdf_utils.metadata.xmp_xml  # noqa: F401
 from msgspec import Struct
+from pyhanko.pdf_utils import xref
 from pyhanko.pdf_utils.crypt import AuthStatus
-from pyhanko.pdf_utils.generic import DictionaryObject, StreamObject, TextStringObject, parse_pdf_date
+from pyhanko.pdf_utils.decode_limits import (
+    DEFAULT_PURPOSE_LIMITS,
+    DecodeLimits,
+    DecodePurpose,
+    DocumentDecodeBudget,
+    StreamDecodeLimits,
+)
+from pyhanko.pdf_utils.generic import ArrayObject, DictionaryObject, StreamObject, TextStringObject, parse_pdf_date
 from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import EmbeddedPdfSignature
 
@@ -20,10 +29,20 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.seal import PRIVATE
 from deedbox.pdf.signed_data import reading
+from deedbox.pdf.trust import TooMuchWork
 
 # What it would log, with tracebacks, is what the report says.
 for _library in ("pyhanko", "pyhanko_certvalidator"):
     logging.getLogger(_library).setLevel(logging.CRITICAL + 1)
+
+
+_DECODED = DecodeLimits(
+    per_purpose={
+        **DEFAULT_PURPOSE_LIMITS,
+        DecodePurpose.XREF_STREAM: StreamDecodeLimits(max_output_size=limits.VERIFY_TABLE_BYTES),
+    },
+    document_budget=DocumentDecodeBudget(base_allowance=limits.VERIFY_DECODED_BYTES, max_ratio=4),
+)
 
 
 class PdfSignature(Struct, frozen=True, kw_only=True):
@@ -50,19 +69,65 @@ class Structure(Struct, frozen=True, kw_only=True):
 def structure(pdf: bytes, password: str | None = None) -> Structure:
     """What is in the PDF; BadRequest says why it cannot be read. An encrypted one is read only by its password."""
     with reading("The file is not a PDF that can be read."):
-        reader = PdfFileReader(io.BytesIO(pdf), strict=False)
+        with _bounded_tables():
+            reader = PdfFileReader(io.BytesIO(pdf), strict=False, decode_limits=_DECODED)
         if reader.encrypted and (password is None or not _unlocked(reader, password)):
             raise BadRequest("The PDF is encrypted.")
         root = reader.root
     with reading("The signatures of the PDF cannot be read."):
+        _check_counts(reader, len(pdf))
         signatures = list(reader.embedded_signatures)
-        if len(signatures) > limits.VERIFY_SIGNATURES:
-            raise BadRequest("The PDF has too many signatures.")
         return Structure(
             signatures=[_described(one) for one in signatures],
             certificates=list(_streams(root, "/Certs")),
             crls=list(_streams(root, "/CRLs")),
         )
+
+
+@contextmanager
+def _bounded_tables() -> Iterator[None]:
+    """TooMuchWork for a table of objects that claims more of them than are read, before they are read.
+
+    pyHanko reads as many entries as a cross-reference stream claims to have, however few bytes it has for them."""
+    read, entries = xref.parse_xref_stream, 0
+
+    def bounded(xref_stream: StreamObject, strict: bool = True) -> Iterator[xref.XRefEntry]:
+        nonlocal entries
+        entries += sum(int(size) for size in list(xref_stream.get("/Index", [0, xref_stream.get("/Size")]))[1::2])
+        if entries > limits.VERIFY_OBJECTS:
+            raise TooMuchWork(f"more than {limits.VERIFY_OBJECTS:,} objects")
+        yield from read(xref_stream, strict)
+
+    xref.parse_xref_stream = bounded
+    try:
+        yield
+    finally:
+        xref.parse_xref_stream = read
+
+
+def _check_counts(reader: PdfFileReader, size: int) -> None:
+    """TooMuchWork if the file has more of anything than is examined here, before any of it is examined."""
+    if reader.xrefs.total_revisions > limits.VERIFY_REVISIONS:
+        raise TooMuchWork(f"more than {limits.VERIFY_REVISIONS} revisions")
+    form = _value(reader.root, "/AcroForm")
+    waiting = _nodes(form, "/Fields")
+    visited = signed = 0
+    while waiting:
+        field = waiting.pop()
+        visited += 1
+        signed += isinstance(_value(field, "/V"), DictionaryObject)
+        waiting += _nodes(field, "/Kids")
+        if visited + len(waiting) > limits.VERIFY_FIELDS:
+            raise TooMuchWork(f"more than {limits.VERIFY_FIELDS:,} form fields")
+    most = min(limits.VERIFY_SIGNATURES, limits.VERIFY_COVERED_BYTES // size)
+    if signed > most:
+        raise TooMuchWork(f"more than {most} signatures, the most for a file of its size")
+
+
+def _nodes(owner: Any, name: str) -> list[DictionaryObject]:
+    found = _value(owner, name) if isinstance(owner, DictionaryObject) else None
+    nodes = [one.get_object() for one in found] if isinstance(found, ArrayObject) else []
+    return [one for one in nodes if isinstance(one, DictionaryObject)]
 
 
 def _unlocked(reader: PdfFileReader, password: str) -> bool:

@@ -44,3 +44,7 @@ class Terms(Discreet, frozen=True):
     """Whether its text may ask for fields; else what looks like a tag is text like any other."""
     form: bool = False
     """Whether the fields of a fillable PDF are taken off its pages, to be asked of those who sign."""
+    web_links: bool = True
+    """Whether links may lead to web addresses; those of a stranger would stand behind the sender's own pages."""
+    converted: bool = False
+    """Whether a converter wrote the PDF: then a character without a font is a reason to refuse it."""

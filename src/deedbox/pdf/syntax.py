@@ -20,7 +20,7 @@ _NUMERIC = re.compile(
 """A reference, whose two numbers are its groups, or else a number."""
 _WHOLE = re.compile(r"0|[1-9]\d{0,18}")
 _HEX = re.compile(rb"<((?:[0-9a-f]{2})*|(?:[0-9A-F]{2})*)>")
-_TEXT = re.compile(rb"\(((?:[^()\\\x00-\x1f\x7f-\xa0]|\\[nrtbf()\\]|\\[0-3][0-7]{2})*)\)")
+_TEXT = re.compile(rb"\(((?:[^()\\\x00-\x1f\x7f-\x9f]|\\[nrtbf()\\]|\\[0-3][0-7]{2})*)\)")
 _WORD = re.compile(rb"(true|false|null)(?=[ \n\]>/]|\Z)")
 _RANGE = re.compile(rb"\[0 (\d{1,12}) (\d{1,12}) (\d{1,12}) *\](?: +(?=\n))?")
 _ESCAPED = re.compile(rb"\\([nrtbf()\\]|[0-7]{3})")

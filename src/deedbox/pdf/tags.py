@@ -18,7 +18,7 @@ from deedbox.pdf.room import CAPITALS, USUAL, Room
 _SETTING_LETTER = r"(?:[^{}]|\{[^{}]{1,40}\})"
 """Of a setting: a letter, or what a pattern has in braces, as in `[A-Z]{2}`."""
 TAG = re.compile(
-    rf"\{{\{{\s*([a-z]+)\s*:([^{{}};]{{1,{limits.TEXT_TAG_CHARS}}}(?:;{_SETTING_LETTER}{{0,{limits.TEXT_TAG_CHARS}}})?)\}}\}}"
+    rf"\{{\{{\s*([a-z_]+)\s*:([^{{}};]{{1,{limits.TEXT_TAG_CHARS}}}(?:;{_SETTING_LETTER}{{0,{limits.TEXT_TAG_CHARS}}})?)\}}\}}"
 )
 _SLACK, _SLACK_AT_LINE_END = 0.12, 0.5
 """Parts of the size by which letters of a tag may lie beyond its first and last: less than half a letter, but where
@@ -28,8 +28,8 @@ _SPACES = 8
 _WORD_SPACE = 0.25
 """Of the size; words are further from each other."""
 SIZES: dict[str, tuple[float, float]] = {
-    "signature": (180, 48), "initials": (60, 36), "date": (90, 18), "name": (150, 18), "email": (170, 18),
-    "text": (150, 18), "number": (80, 18), "checkbox": (14, 14), "select": (120, 18),
+    "signature": (180, 48), "initials": (60, 36), "date_signed": (90, 18), "date": (90, 18), "name": (150, 18),
+    "email": (170, 18), "text": (150, 18), "number": (80, 18), "checkbox": (14, 14), "select": (120, 18),
     "radio": (14, 14), "attachment": (150, 18),
 }  # fmt: skip
 """Width and height of a field in points, where its tag does not say, on a line of letters of the usual size."""
@@ -115,7 +115,8 @@ def read(text: str) -> _Asked | None:
     if len(options) > limits.FIELD_OPTIONS or (kind == "select") != bool(options):
         raise BadRequest(f"The text tag {text}: a select, and nothing else, has options, as in options=Yes|No")
     return _Asked(
-        kind=kind,
+        # A date without a label beside a signature is the day of signing; any other date is asked for.
+        kind="date_signed" if kind == "date" and not label else kind,
         role=role,
         label=label,
         required=_truth(text, "required", given.get("required", "true")),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
+from typing import TypeAlias
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -15,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec import Struct
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.errors import BadRequest, DeedboxError
 
 _COMPROMISED = {x509.ReasonFlags.key_compromise, x509.ReasonFlags.ca_compromise, x509.ReasonFlags.aa_compromise}
 _UNREADABLE = (
@@ -39,7 +40,30 @@ _KNOWN = (
     x509.CRLDistributionPoints,
     x509.AuthorityInformationAccess,
 )
+DOCUMENT_SIGNING = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.36")
+"""The usage of RFC 9336."""
+_SEALS = {
+    DOCUMENT_SIGNING,
+    x509.ObjectIdentifier("1.3.6.1.4.1.311.10.3.12"),  # Microsoft's name for it
+    x509.ObjectIdentifier("1.2.840.113583.1.1.5"),  # Adobe's
+}
+"""The extended usages of which a sealing certificate has at least one."""
+_SEALS_MAY_HAVE = {*_SEALS, ExtendedKeyUsageOID.EMAIL_PROTECTION}
+"""Readers on NSS, poppler's pdfsig among them, accept document signatures only with the usage of signed mail."""
 _NO_ROOT = "Its certificate does not lead to a root that is trusted here."
+
+
+_Known: TypeAlias = dict[x509.Name, list[x509.Certificate]]
+"""Certificates by subject."""
+
+
+class TooMuchWork(DeedboxError):
+    """The file holds more than verification examines; nothing is said about its signatures."""
+
+    status = 400
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"The file holds more than is examined here: {what}.")
 
 
 class Path(Struct, frozen=True):
@@ -67,6 +91,7 @@ class Trust:
         self._timestamp_roots = [loaded(root) for root in timestamp_roots]
         self._others = [one for one in map(_certificate, others) if one is not None]
         self._crls = {der: crl for der in crls if (crl := _crl(der)) is not None}
+        self._steps = 0
 
     def path(self, certificate: bytes, beside: Sequence[bytes], at: datetime, *, of_timestamp: bool = False) -> Path:
         """The path from the certificate, of a time-stamp or of a seal, to a root, valid at the moment."""
@@ -75,9 +100,9 @@ class Trust:
         except BadRequest as error:
             return Path([], error.message)
         roots = [*self._roots, *(self._timestamp_roots if of_timestamp else ())]
-        between = [*(one for one in map(_certificate, beside) if one is not None), *self._others]
+        between = [*(one for one in map(_certificate, _bounded(beside)) if one is not None), *self._others]
         problems: list[str] = []
-        for found in _paths([leaf], roots, between):
+        for found in self._paths([leaf], _by_subject(roots), _by_subject(between)):
             problem = _problem(found, at)
             if not problem:
                 return Path(found)
@@ -94,15 +119,37 @@ class Trust:
     def changed(self, certificates: Sequence[bytes]) -> bool:
         """Whether one of these is not what its issuer signed, although the issuer is known."""
         try:
-            held = [loaded(one) for one in certificates]
+            held = [loaded(one) for one in _bounded(certificates)]
         except BadRequest:
             return True
-        known = [*held, *self._roots, *self._timestamp_roots, *self._others]
+        known = _by_subject([*held, *self._roots, *self._timestamp_roots, *self._others])
         for certificate in held:
-            named = [one for one in known if one.subject == certificate.issuer]
-            if named and not any(_issued(certificate, issuer) for issuer in named):
+            named = known.get(certificate.issuer, [])
+            if named and not any(self._issued(certificate, issuer) for issuer in named):
                 return True
         return False
+
+    def _paths(self, begun: list[x509.Certificate], roots: _Known, between: _Known) -> Iterator[list[x509.Certificate]]:
+        """Every way up to a root by names and signatures."""
+        last = begun[-1]
+        if last in roots.get(last.subject, []):
+            yield begun
+            return
+        for root in roots.get(last.issuer, []):
+            if self._issued(last, root):
+                yield [*begun, root]
+        if len(begun) < limits.CERTIFICATE_PATH:
+            for above in between.get(last.issuer, []):
+                is_new = above not in begun and above not in roots.get(above.subject, [])
+                if is_new and self._issued(last, above):
+                    yield from self._paths([*begun, above], roots, between)
+
+    def _issued(self, certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+        """Whether the issuer signed the certificate; TooMuchWork if a file has too many that could have."""
+        self._steps += 1
+        if self._steps > limits.VERIFY_TRUST_STEPS:
+            raise TooMuchWork("its certificates have too many possible issuers")
+        return _issued(certificate, issuer)
 
     def _revoked(self, certificate: x509.Certificate, issuer: x509.Certificate, at: datetime) -> bool | None:
         told = None
@@ -118,21 +165,18 @@ class Trust:
         return told
 
 
-def _paths(
-    begun: list[x509.Certificate], roots: Sequence[x509.Certificate], between: Sequence[x509.Certificate]
-) -> Iterator[list[x509.Certificate]]:
-    """Every way up to a root by names and signatures."""
-    last = begun[-1]
-    if last in roots:
-        yield begun
-        return
-    for root in roots:
-        if root.subject == last.issuer and _issued(last, root):
-            yield [*begun, root]
-    if len(begun) < limits.CERTIFICATE_PATH:
-        for above in dict.fromkeys(between):
-            if above.subject == last.issuer and above not in begun and above not in roots and _issued(last, above):
-                yield from _paths([*begun, above], roots, between)
+def _bounded(certificates: Sequence[bytes]) -> Sequence[bytes]:
+    """The certificates of one signature; TooMuchWork if there are too many."""
+    if len(certificates) > limits.VERIFY_CERTIFICATES:
+        raise TooMuchWork(f"more than {limits.VERIFY_CERTIFICATES} certificates in one signature")
+    return certificates
+
+
+def _by_subject(certificates: Iterable[x509.Certificate]) -> _Known:
+    found: _Known = {}
+    for one in dict.fromkeys(certificates):
+        found.setdefault(one.subject, []).append(one)
+    return found
 
 
 def _problem(path: Sequence[x509.Certificate], at: datetime) -> str:
@@ -167,9 +211,18 @@ def _may_issue(certificate: x509.Certificate, below: int) -> bool:
 
 @lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def may_seal(certificate: bytes) -> bool:
-    """Whether the certificate is for signing documents: not an authority's, and not only for time-stamps."""
+    """Whether the certificate is for signing documents, and for nothing else but signed mail."""
     one = loaded(certificate)
-    return not _is_authority(one) and _signs(one) and not _makes_timestamps(one)
+    return not _is_authority(one) and _signs(one) and has_sealing_usage(one)
+
+
+def has_sealing_usage(certificate: x509.Certificate) -> bool:
+    """Whether the extended key usage names document signing, and no usage that a seal does not need.
+
+    Without this rule, any server certificate below a trusted root could seal."""
+    usages = _extension(certificate, x509.ExtendedKeyUsage)
+    named = set(usages) if isinstance(usages, x509.ExtendedKeyUsage) else set()
+    return bool(named & _SEALS) and named <= _SEALS_MAY_HAVE
 
 
 @lru_cache(maxsize=limits.SEAL_IDENTITIES)

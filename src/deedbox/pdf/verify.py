@@ -20,15 +20,17 @@ from deedbox.pdf.der import Malformed
 from deedbox.pdf.examine import Examined, described, examined
 from deedbox.pdf.extension import Stamp
 from deedbox.pdf.judge import Anchors
-from deedbox.pdf.report import GOOD, Checks, Report, Signature, judged
+from deedbox.pdf.report import GOOD, NOT_PDF, Checks, Report, Signature, judged
 from deedbox.pdf.sealed_form import SealedForm
 from deedbox.pdf.signatures import Structure, structure
-from deedbox.pdf.trust import Trust
+from deedbox.pdf.trust import TooMuchWork, Trust
 
 _SAVED_ANEW = (
     "If it was only saved anew by another program, its content may be the same, but that can no longer be proven."
     " Ask for the sealed file itself, and hand out that one."
 )
+_HEADER, _HEADER_WITHIN = b"%PDF-", 1024
+"""What a PDF begins with, and within how many bytes readers look for it."""
 
 T = TypeVar("T")
 
@@ -45,7 +47,14 @@ def verify(
     `timestamp_roots` are trusted for time-stamps only."""
     data = bytes(pdf)
     at = SystemClock().now() if now is None else moment(now)
-    anchors = Anchors(roots, crls, timestamp_roots)
+    try:
+        return _judged(data, Anchors(roots, crls, timestamp_roots), at)
+    except TooMuchWork as error:
+        sha256 = hashlib.sha256(data).hexdigest()
+        return Report(verdict="unexplained", sha256=sha256, checks=Checks(), reasons=[error.message])
+
+
+def _judged(data: bytes, anchors: Anchors, at: datetime) -> Report:
     try:
         form, later = _taken_apart(data)
     except Malformed as error:
@@ -219,8 +228,11 @@ def _without_signature(pdf: bytes, sha256: str) -> Report:
 
 def _unreadable(pdf: bytes, sha256: str, reason: str) -> Report:
     """What can be said of a file whose structure is damaged: a signature in it may still show that it was changed."""
-    found = [why for why in (_damage(pdf, byte_range) for byte_range in gap.traces(pdf)) if why]
+    last = gap.traces(pdf)[-limits.VERIFY_TRACES :]
+    found = [why for why in (_damage(pdf, byte_range) for byte_range in last) if why]
     if not found:
+        if _HEADER not in pdf[:_HEADER_WITHIN] and not gap.traces(pdf):
+            reason = NOT_PDF
         return Report(verdict="unexplained", sha256=sha256, checks=Checks(), reasons=[reason])
     return Report(verdict="altered", sha256=sha256, checks=Checks(intact=False), reasons=[reason, found[-1]])
 

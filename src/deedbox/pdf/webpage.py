@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import fonts
 from deedbox.pdf.convert import NO_WEASYPRINT
 from deedbox.pdf.intake import pieces
 
@@ -38,16 +39,22 @@ def as_pdf(data: bytes) -> Generator[bytes, None, int]:
 
 def _pdf(text: str) -> bytes:
     page = _weasyprint.HTML(string=text, url_fetcher=_fetcher(), media_type="print")
-    made: bytes = page.write_pdf(font_config=_system_fonts())
+    made: bytes = page.write_pdf(font_config=_all_fonts())
     return made
 
 
 @cache
-def _system_fonts() -> Any:
-    """The fonts of the system. Those that a page brings along are left out: they would have to be written to a disk."""
-    fonts = _fonts.FontConfiguration()
-    fonts.add_font_face = lambda *_, **__: None
-    return fonts
+def _all_fonts() -> Any:
+    """Fonts of the system and of this installation.
+
+    Those that a page brings along are left out: they would have to be written to a disk."""
+    configuration = _fonts.FontConfiguration()
+    configuration.add_font_face = lambda *_, **__: None
+    for path in fonts.files():
+        _fonts.fontconfig.FcConfigAppFontAddFile(configuration._config, str(path).encode())
+    font_map = _fonts.ffi.cast("PangoFcFontMap *", configuration.font_map)
+    _fonts.pangoft2.pango_fc_font_map_config_changed(font_map)
+    return configuration
 
 
 def _text(data: bytes) -> str:

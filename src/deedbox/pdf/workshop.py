@@ -1,13 +1,14 @@
 """The sandboxes in which the server has PDF files worked on, one pool for each kind of work."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import convert, office, seal
@@ -38,7 +39,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
             setup=tuple(Call(f"{_PACKAGE}.{module}:prepare") for module in ("intake", "picture", "logo")),
             processes=processes,
             cpu_seconds=limits.PREPARE_SECONDS,
-            seconds=limits.PREPARE_SECONDS,
+            seconds=limits.SANDBOX_PATIENCE * limits.PREPARE_SECONDS,
         ),
         SandboxKind(
             name="print",
@@ -46,7 +47,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
             setup=tuple(Call(f"{_PACKAGE}.{module}:prepare") for module in ("mark", "certificate", "hand")),
             processes=processes,
             cpu_seconds=limits.MARK_SECONDS,
-            seconds=limits.MARK_SECONDS,
+            seconds=limits.SANDBOX_PATIENCE * limits.MARK_SECONDS,
         ),
         SandboxKind(
             name="pages",
@@ -57,27 +58,30 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
             ),
             setup=(Call(f"{_PACKAGE}.seal:load"),),
             processes=processes,
-            cpu_seconds=limits.SEAL_CPU_SECONDS,
-            seconds=limits.SEAL_SECONDS,
+            cpu_seconds=limits.SEAL_SECONDS,
+            seconds=limits.SANDBOX_PATIENCE * limits.SEAL_SECONDS,
         ),
         SandboxKind(
             name="prove",
-            preload=(
-                f"{_PACKAGE}.verify",
-                f"{_PACKAGE}.parts",
-                f"{_PACKAGE}.timestamped",
-                f"{_PACKAGE}.earlier_signatures",
-            ),
+            preload=tuple(f"{_PACKAGE}.{module}" for module in ("parts", "timestamped", "earlier_signatures")),
             processes=processes,
             cpu_seconds=limits.PROVE_SECONDS,
-            seconds=limits.PROVE_SECONDS,
+            seconds=limits.SANDBOX_PATIENCE * limits.PROVE_SECONDS,
+        ),
+        SandboxKind(
+            name="verify",  # strangers use it: what they send must not delay the server's own work
+            preload=(f"{_PACKAGE}.verify",),
+            processes=processes,
+            caller_processes=max(1, processes // limits.VERIFY_CALLER_SHARE),
+            cpu_seconds=limits.VERIFY_CPU_SECONDS,
+            seconds=limits.VERIFY_SECONDS,
         ),
         SandboxKind(
             name="webpage",
             preload=(f"{_PACKAGE}.webpage", "encodings.cp1252", "encodings.utf_16_be"),
             setup=(Call(f"{_PACKAGE}.webpage:prepare"),),
             cpu_seconds=limits.CONVERT_SECONDS,
-            seconds=limits.CONVERT_SECONDS,
+            seconds=limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS,
             calls=1,
             open_files=limits.CONVERT_OPEN_FILES,
             threads=limits.CONVERT_THREADS,
@@ -88,19 +92,22 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
 
 
 class Workshop:
-    """No process runs before its first work. Every method fails with BadRequest or SandboxFailed, both a 400."""
+    """No process runs before its first work.
+
+    Every method fails with BadRequest or SandboxFailed, both a 400, or with Unavailable."""
 
     def __init__(self, processes: int, *, unconfined_converters: bool = False) -> None:
         self._unconfined = unconfined_converters
         self._sandboxes = [Sandbox(kind) for kind in kinds(processes, unconfined=unconfined_converters)]
 
-    async def run(self, function: str, *args: Any, into: Sink | None = None, seconds: float | None = None) -> Any:
+    async def run(self, function: str, *args: Any, into: Sink | None = None, cpu_seconds: float | None = None) -> Any:
         """What a function of this package, as `deedbox.pdf.module:function`, returns in its sandbox."""
         module = function.partition(":")[0]
         sandbox = next((one for one in self._sandboxes if module in one.kind.preload), None)
         if sandbox is None:
             raise ValueError(f"{function} has no sandbox")
-        return await sandbox.call(function, *args, into=into, seconds=seconds)
+        async with _honest_about_time():
+            return await sandbox.call(function, *args, into=into, cpu_seconds=cpu_seconds)
 
     async def take_in(self, data: Data, write: Write, terms: Terms | None = None) -> Prepared:
         """Writes the PDF as it will be shown, marked and sealed; after an error only a part may be written."""
@@ -141,13 +148,20 @@ class Workshop:
         """A drawn or uploaded signature as PNG on a transparent ground."""
         return _checked(await self.run(f"{_PACKAGE}.images:signature", data), bytes)
 
+    async def shown_signature(self, data: bytes) -> tuple[bytes, bool]:
+        """The same, and whether the ink is small in it."""
+        picture, is_small = await self.run(f"{_PACKAGE}.images:shown", data)
+        return _checked(picture, bytes), bool(is_small)
+
     async def hand(self, text: str, hand: Hand) -> bytes:
         """A typed signature as SVG."""
-        return _checked(await self.run(f"{_PACKAGE}.hand:svg", text, hand, seconds=limits.SANDBOX_SECONDS), bytes)
+        return _checked(
+            await self.run(f"{_PACKAGE}.hand:svg", text, hand, cpu_seconds=limits.SANDBOX_CPU_SECONDS), bytes
+        )
 
     async def render(self, data: Data, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> bytes:
         """The page as WebP of about this width; NotFound if there is no such page."""
-        found = await self.run(f"{_PACKAGE}.render:render", data, number, width, seconds=limits.SANDBOX_SECONDS)
+        found = await self.run(f"{_PACKAGE}.render:render", data, number, width, cpu_seconds=limits.SANDBOX_CPU_SECONDS)
         return _checked(found, bytes)
 
     async def read(self, data: Data) -> list[list[Line]]:
@@ -161,7 +175,8 @@ class Workshop:
     async def convert(self, data: Data, source: Source, write: Write) -> None:
         """Writes a PDF made from an image, an HTML page or a Word document; it is yet to be taken in."""
         if source == "docx":
-            await office.as_pdf(data, write, unconfined=self._unconfined)
+            async with _honest_about_time():
+                await office.as_pdf(data, write, unconfined=self._unconfined)
         elif source == "pdf":
             raise BadRequest("This file is a PDF already")
         else:
@@ -179,6 +194,17 @@ class Workshop:
     async def _made(self, kind: type[T], function: str, *args: Any, write: Write) -> T:
         sink = Sink(limits.PREPARED_FILE_BYTES, write)
         return _checked(await self.run(f"{_PACKAGE}.{function}", *args, into=sink), kind)
+
+
+@asynccontextmanager
+async def _honest_about_time() -> AsyncIterator[None]:
+    """A file at fault uses up its computing time; where only the clock ran out, the machine is too busy."""
+    try:
+        yield
+    except SandboxFailed as failed:
+        if failed.reason == "deadline":
+            raise Unavailable("The server is too busy to process this file in time. Try again.") from failed
+        raise
 
 
 def _checked(value: Any, kind: type[T]) -> T:

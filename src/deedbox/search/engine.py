@@ -65,8 +65,27 @@ class SearchEngine:
 
     async def serving(self, workspace_id: str) -> Serving:
         """The recipe and embedder that serve the workspace: the former ones, until everything is embedded anew."""
+        recipe = await self.db.read(lambda tx: chunk_store.serving_recipe(tx, workspace_id))
+        return await self._serving_of(workspace_id, recipe)
+
+    async def current(self, workspace_id: str, *, patient: bool) -> tuple[Serving, Index]:
+        """Return what serves the workspace and its index with every durable change, by one read if nothing changed."""
+        usual = self.embedders.need().recipe
+
+        def look(tx: Tx) -> tuple[str | None, int | None]:
+            recipe = chunk_store.serving_recipe(tx, workspace_id)
+            opened = self._indexes.get((workspace_id, recipe or usual))
+            return recipe, opened.look(tx) if opened else None
+
+        recipe, target = await self.db.read(look)
+        serving = await self._serving_of(workspace_id, recipe)
+        if serving.recipe != (recipe or usual):
+            target = None
+        return serving, await self.index(workspace_id, serving, patient=patient, target=target)
+
+    async def _serving_of(self, workspace_id: str, recipe: str | None) -> Serving:
         current = self.embedders.need()
-        recipe = await self.db.read(lambda tx: chunk_store.serving_recipe(tx, workspace_id)) or current.recipe
+        recipe = recipe or current.recipe
         if recipe == current.recipe:
             return Serving(recipe, current)
         if former := self.embedders.of_recipe(recipe):
@@ -75,13 +94,15 @@ class SearchEngine:
         await self.db.write(lambda tx: chunk_store.serve(tx, workspace_id, current.recipe))
         return Serving(current.recipe, current)
 
-    async def index(self, workspace_id: str, serving: Serving, *, patient: bool = False) -> Index:
-        """The workspace's index, with every change that is durable by now.
+    async def index(
+        self, workspace_id: str, serving: Serving, *, patient: bool = False, target: int | None = None
+    ) -> Index:
+        """The workspace's index, with every change that is durable by now; `target` is the last, if it was just read.
 
         One that lacks much is built in the background, and whoever is not patient gets IndexWarming after a moment."""
         if not serving.embedder.dimensions:
             raise BadRequest(NOTHING_INDEXED)  # an endpoint tells them with its first vector
-        return await self.workspace_index(workspace_id, serving).current(patient=patient)
+        return await self.workspace_index(workspace_id, serving).current(patient=patient, target=target)
 
     def workspace_index(self, workspace_id: str, serving: Serving) -> WorkspaceIndex:
         place = (workspace_id, serving.recipe)

@@ -13,7 +13,7 @@ def entries(tx: Tx, recipe: str, upload_id: str, set_id: str, dimensions: int) -
     foreign = None
     if vectors_of(chunk_store.recipe(tx, set_id) or "") != vectors_of(recipe):
         foreign = bytes(4 * dimensions)
-    name = name_of(store.filename(tx, upload_id) or "")
+    name = name_of(store.answering_name(tx, upload_id) or "")
     return [
         Entry(number, text, foreign or vector, "" if at else name)
         for at, (number, text, vector) in enumerate(chunk_store.chunk_vectors(tx, set_id))

@@ -1,14 +1,13 @@
-"""How many documents have which value, counted over those that a query may answer from."""
+"""How many documents have which value, counted over the hits of a query or over all that may answer it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.search import conditions, store
-from deedbox.search.conditions import METADATA
-from deedbox.search.query import Question
+from deedbox.search.conditions import METADATA, Condition
 from deedbox.search.reader import Reader
 from deedbox.search.upload import MetadataValue
 
@@ -31,13 +30,18 @@ def need(fields: Sequence[str]) -> None:
             raise BadRequest(f"facets: {field[:100]!r} is not counted. Fields: {known}")
 
 
-def counts(tx: Tx, reader: Reader, question: Question, fields: Sequence[str]) -> dict[str, list[Count]]:
-    """The most frequent values of each field, the most frequent first, in documents that the question lets answer."""
-    condition = question.condition or conditions.ANY
+def counts(
+    tx: Tx, reader: Reader, condition: Condition | None, only: Collection[str] | None, fields: Sequence[str]
+) -> dict[str, list[Count]]:
+    """The most frequent values of each field, the most frequent first, in documents that meet the condition, `only` of
+    these."""
+    condition = condition or conditions.ANY
+    if only is not None and not only:
+        return {field: [] for field in fields}
     return {
         field: [
             Count(_value(kind, text, number), int(documents))
-            for kind, text, number, documents in store.count_values(tx, reader, condition, question.doc_ids, field)
+            for kind, text, number, documents in store.count_values(tx, reader, condition, only, field)
         ]
         for field in fields
     }

@@ -8,6 +8,7 @@ from deedbox.search.index import Candidate, Hit
 
 DENSE_WEIGHT = 0.55
 WORDS_WEIGHT = 0.45
+_DIGITS = 12
 
 
 def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:
@@ -17,9 +18,10 @@ def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -
     unlisted = _unlisted([each.bm25 for each in candidates if each.bm25 is not None], asked)
     near = _z_scores([each.cosine for each in candidates])
     said = _z_scores([unlisted if each.bm25 is None else each.bm25 for each in candidates])
-    # By the negative, so that what scores the same stands in the order of upload and chunk.
+    # By the negative, so that what scores the same stands in the order of upload and chunk. Rounded, because the last
+    # digits are errors of the arithmetic: -1.0000000000000002 for the worse of two.
     ranked = sorted(
-        (-DENSE_WEIGHT * cosine - WORDS_WEIGHT * bm25, each.upload_id, each.number, each.cosine)
+        (round(-DENSE_WEIGHT * cosine - WORDS_WEIGHT * bm25, _DIGITS), each.upload_id, each.number, each.cosine)
         for each, cosine, bm25 in zip(candidates, near, said, strict=True)
     )
     return [Hit(upload_id, number, -score, cosine) for score, upload_id, number, cosine in ranked]

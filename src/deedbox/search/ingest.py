@@ -143,7 +143,7 @@ def under_way(tx: Tx, workspace_id: str) -> bool:
 def cancel(tx: Tx, reader: Reader, job_id: str, now: datetime) -> Job:
     """The run, now ended, if it had not ended before."""
     find(tx, reader, job_id)
-    jobs.end(tx, job_id, "Cancelled", now)
+    jobs.end(tx, job_id, "Canceled", now)
     return find(tx, reader, job_id)
 
 
@@ -258,13 +258,14 @@ class _IndexRun(DocumentRun):
         await self._report(upload.id, "writing")
         now = self._engine.clock.now()
         set_id = new_id("set", now)
-        chunks = await self._db.write(lambda tx: _save(tx, upload, serving.recipe, set_id, embedded, instant(now)))
+        chunks = await self._db.write(lambda tx: _save(tx, upload, serving.recipe, set_id, embedded, now))
         if chunks is not None:
             self._count(chunks)
         return chunks is not None
 
     async def _fail(self, upload: Upload, reason: str) -> bool:
-        failed = await self._db.write(lambda tx: _mark_failed(tx, upload, reason))
+        now = self._engine.clock.now()
+        failed = await self._db.write(lambda tx: _mark_failed(tx, upload, reason, now))
         if failed:
             self._outcome.failed.append(Failure(upload.id, reason))
         return failed
@@ -298,7 +299,7 @@ def _claim(tx: Tx, upload: Upload) -> Upload | None:
 
 
 def _save(
-    tx: Tx, upload: Upload, recipe: str, new_set_id: str, embedded: EmbeddedChunks | None, now: str
+    tx: Tx, upload: Upload, recipe: str, new_set_id: str, embedded: EmbeddedChunks | None, now: datetime
 ) -> int | None:
     """The number of chunks that serve for the upload now; None, and nothing done, when something has changed."""
     present = store.upload(tx, upload.workspace_id, upload.id)
@@ -306,24 +307,26 @@ def _save(
     if present is None or present.revision != upload.revision or serving not in (None, recipe):
         return None
     # None also when the set that was to be reused went with another document.
-    found = chunk_store.kept_set(tx, new_set_id, upload, recipe, embedded, now)
+    found = chunk_store.kept_set(tx, new_set_id, upload, recipe, embedded, instant(now))
     if found is None:
         return None
     set_id, chunks = found
     if serving is None:
         chunk_store.serve(tx, upload.workspace_id, recipe)
-    _finish(tx, present, {"status": "indexed", "error": None, "indexed_at": now})
-    if chunk_store.set_of(tx, upload.workspace_id, recipe, upload.id) != set_id:
+    _finish(tx, present, {"status": "indexed", "error": None, "indexed_at": instant(now)})
+    renamed = library.settle(tx, present, now=now)
+    if renamed or chunk_store.set_of(tx, upload.workspace_id, recipe, upload.id) != set_id:
         chunk_store.log_change(tx, upload.workspace_id, recipe, upload.id, set_id)
     return chunks
 
 
-def _mark_failed(tx: Tx, upload: Upload, reason: str) -> bool:
+def _mark_failed(tx: Tx, upload: Upload, reason: str, now: datetime) -> bool:
     present = store.upload(tx, upload.workspace_id, upload.id)
     if present is None or present.revision != upload.revision:
         return False
     _finish(tx, present, {"status": "failed", "error": reason})
     if reason == NO_TEXT:  # after any other failure, the old chunks go on serving
+        library.settle(tx, present, now=now)
         chunk_store.log_removal(tx, upload.workspace_id, upload.id)
     return True
 

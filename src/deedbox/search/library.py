@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
@@ -27,7 +28,7 @@ from deedbox.search.ocr.filled import filled
 from deedbox.search.ocr.page_reader import Keep, PageReader
 from deedbox.search.reader import Reader
 from deedbox.search.store import UploadSummary
-from deedbox.search.upload import SIGNED_COLLECTION, Chunk, Extraction, Upload
+from deedbox.search.upload import SEALED_NAMES, SIGNED_COLLECTION, Chunk, Extraction, MetadataValue, Upload
 
 T = TypeVar("T")
 PDF = KINDS["pdf"]
@@ -42,6 +43,8 @@ class Parsed(msgspec.Struct, frozen=True):
     pages: int | None
     text: Received | None
     """The text as it is kept; None when the workspace has it already."""
+    hidden_length: int = 0
+    """Characters that the file holds and does not show."""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -60,6 +63,8 @@ class Sealed(msgspec.Struct, frozen=True):
     filename: str
     blob: Blob
     pages: int
+    metadata: Mapping[str, MetadataValue]
+    """What the signing side says of it, under SEALED_NAMES."""
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -105,7 +110,7 @@ class TextCache:
             return
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
             made = await self._pack(blob, kind, incoming)
-            yield Parsed(made.text_length, made.pages, await incoming.finish())
+            yield Parsed(made.text_length, made.pages, await incoming.finish(), made.hidden)
 
     async def text(self, upload: Upload) -> Extraction:
         """The document's text; LostFile when neither it nor its file is there, NotFound if the document was deleted."""
@@ -135,7 +140,8 @@ class TextCache:
         file = await self._db.read(lambda tx: _file_of(tx, upload))
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
             made = await self._pack(file, _kind(upload), incoming)
-            read, now = Parsed(made.text_length, made.pages, await incoming.finish()), self._clock.now()
+            read = Parsed(made.text_length, made.pages, await incoming.finish(), made.hidden)
+            now = self._clock.now()
             blob = await self._db.write(lambda tx: keep_again(tx, upload, read, lost, now=now))
         scanned = await self._db.read(lambda tx: pages_store.texts(tx, upload))
         return (await self._fill(upload, blob, scanned))[1] if scanned else blob
@@ -159,7 +165,7 @@ class TextCache:
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
             for piece in await asyncio.to_thread(lambda: list(packed(whole))):
                 await incoming.write(piece)
-            read = Parsed(len(whole.text), len(whole.page_starts or ()), await incoming.finish())
+            read = Parsed(len(whole.text), len(whole.page_starts or ()), await incoming.finish(), whole.hidden)
 
             def keep(tx: Tx) -> Blob:
                 pages_store.place(tx, upload, begins)
@@ -172,8 +178,17 @@ class TextCache:
             return await self._extractor.pack(data, kind.name, incoming.write)
 
 
+def need_open(collection: str) -> None:
+    """BadRequest for the collection of completed documents, which takes no others."""
+    if collection == SIGNED_COLLECTION:
+        raise BadRequest(
+            f"collection: `{SIGNED_COLLECTION}` is reserved for documents that were completed here. Choose another one."
+        )
+
+
 def add(tx: Tx, workspace_id: str, file: File, filing: Filing = UNSORTED, *, now: datetime) -> Upload:
     """A new document."""
+    need_open(filing.collection)
     upload = Upload(
         id=new_id("upl", now),
         workspace_id=workspace_id,
@@ -182,6 +197,7 @@ def add(tx: Tx, workspace_id: str, file: File, filing: Filing = UNSORTED, *, now
         size_bytes=file.received.blob.size_bytes,
         sha256=file.received.blob.sha256,
         text_length=file.parsed.text_length,
+        hidden_length=file.parsed.hidden_length,
         pages=file.parsed.pages,
         status="uploaded",
         status_before=None,
@@ -219,6 +235,7 @@ def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, *, now: datetime) -> U
         indexed_at=None,
         document_id=sealed.document_id,
         collection=SIGNED_COLLECTION,
+        metadata=sealed.metadata,
     )
     blobs_store.share(tx, [upload.sha256], [upload.id])
     store.add_upload(tx, upload)
@@ -237,6 +254,7 @@ def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime
         size_bytes=blob.size_bytes,
         sha256=blob.sha256,
         text_length=file.parsed.text_length,
+        hidden_length=file.parsed.hidden_length,
         pages=file.parsed.pages,
         status="uploaded",
         status_before=None,
@@ -247,10 +265,26 @@ def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime
     changes = {name: value for name, value in msgspec.structs.asdict(new).items() if name not in kept}
     if not store.change_upload(tx, old.id, {"revision": old.revision}, changes):
         raise Unavailable("The document was changed at this very moment. Try again.")
-    if new.filename != old.filename:
-        chunk_store.log_name(tx, reader.workspace_id, upload_id)
+    if _answers(tx, old):
+        store.keep_answering(tx, old)
     _let_go(tx, old, now)
     return new
+
+
+def settle(tx: Tx, upload: Upload, *, now: datetime) -> bool:
+    """Let go of the replaced file that answered queries for the upload; whether its name was different."""
+    before = store.answering(tx, upload.workspace_id, upload.id)
+    if before is None or before.revision == upload.revision:
+        return False
+    store.drop_answering(tx, upload.id)
+    _let_go(tx, before, now)
+    return before.filename != upload.filename
+
+
+def _answers(tx: Tx, upload: Upload) -> bool:
+    """Whether chunks of the upload, of this content or an earlier one, answer queries."""
+    recipe = chunk_store.serving_recipe(tx, upload.workspace_id)
+    return recipe is not None and chunk_store.set_of(tx, upload.workspace_id, recipe, upload.id) is not None
 
 
 def file(tx: Tx, reader: Reader, upload_id: str, wanted: FilingChange) -> UploadSummary:
@@ -258,12 +292,25 @@ def file(tx: Tx, reader: Reader, upload_id: str, wanted: FilingChange) -> Upload
     old = _seen(tx, reader, upload_id)
     new = msgspec.structs.replace(old, **wanted.given())
     reader.need(new.collection)
+    if old.document_id is None and new.collection != old.collection:
+        need_open(new.collection)
+    if old.document_id is not None and wanted.metadata is not UNSET:
+        new = msgspec.structs.replace(new, metadata=_with_sealed(old, wanted.metadata))
     if new.filename != old.filename and kind_of(new.filename).media_type != old.media_type:
         raise BadRequest("filename: its extension must stay that of a file of the same kind")
     store.file(tx, new)
     if new.filename != old.filename:
         chunk_store.log_name(tx, reader.workspace_id, upload_id)
     return find(tx, reader, upload_id)
+
+
+def _with_sealed(old: Upload, wanted: Mapping[str, MetadataValue]) -> Mapping[str, MetadataValue]:
+    """The metadata that is wanted for a completed document, with what the signing side says of it."""
+    fixed = {name: old.metadata[name] for name in SEALED_NAMES if name in old.metadata}
+    wrong = next((name for name, value in fixed.items() if wanted.get(name, value) != value), None)
+    if wrong is not None:
+        raise BadRequest(f"metadata.{wrong}: this is a completed document, of which it cannot be changed")
+    return {**wanted, **fixed}
 
 
 def replaceable(tx: Tx, reader: Reader, upload_id: str) -> Upload:
@@ -277,6 +324,7 @@ def replaceable(tx: Tx, reader: Reader, upload_id: str) -> Upload:
 def remove(tx: Tx, reader: Reader, upload_id: str, *, now: datetime) -> None:
     """Removes record, file, text, chunks and index entries at once: the very next query knows nothing of them."""
     upload = _seen(tx, reader, upload_id)
+    settle(tx, upload, now=now)
     store.drop_upload(tx, upload.id)
     _let_go(tx, upload, now)
     chunk_store.log_removal(tx, reader.workspace_id, upload.id)
@@ -313,9 +361,28 @@ def need_all(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> None:
         raise NotFound(f"Document {min(unknown)} does not exist")
 
 
-def content(tx: Tx, reader: Reader, upload_id: str) -> tuple[Upload, Blob]:
-    """The document, and where its bytes are."""
+def version(tx: Tx, reader: Reader, upload_id: str, sha256: str | None = None) -> Upload:
+    """The document with its own file, or with the one of this hash that still answers queries in its place."""
     upload = _seen(tx, reader, upload_id)
+    if sha256 in (None, upload.sha256):
+        return upload
+    before = answering(tx, reader, upload_id)
+    if before.sha256 != sha256:
+        raise NotFound("The document has no file with this hash. It may have been replaced and indexed since.")
+    return before
+
+
+def answering(tx: Tx, reader: Reader, upload_id: str) -> Upload:
+    """The document with the file that answers queries: the replaced one until the new one is indexed."""
+    upload = store.answering(tx, reader.workspace_id, upload_id)
+    if upload is None or not reader.sees(upload):
+        raise _unknown()
+    return upload
+
+
+def content(tx: Tx, reader: Reader, upload_id: str, sha256: str | None = None) -> tuple[Upload, Blob]:
+    """The document as `version` gives it, and where its bytes are."""
+    upload = version(tx, reader, upload_id, sha256)
     return upload, blobs_store.demand(tx, upload.sha256)
 
 
@@ -364,7 +431,7 @@ def _upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload:
 
 def keep_scanned(tx: Tx, upload: Upload, page: ScannedPage) -> None:
     """Keeps what was read from a page; NotFound if the document was deleted or replaced meanwhile."""
-    if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
+    if not store.needs_content(tx, upload.workspace_id, upload.sha256, upload.media_type):
         raise _unknown()
     pages_store.keep(tx, upload, page)
 
@@ -375,8 +442,7 @@ def _kind(upload: Upload) -> Kind:
 
 def _file_of(tx: Tx, upload: Upload) -> Blob:
     """Where the document's bytes are; NotFound if it was deleted or replaced since it was read."""
-    now = _upload(tx, upload.workspace_id, upload.id)
-    if now.sha256 != upload.sha256:
+    if not _holds(tx, upload):
         raise _unknown()
     return blobs_store.demand(tx, upload.sha256)
 
@@ -390,7 +456,7 @@ def _known_text(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Pars
     twin = store.twin(tx, workspace_id, sha256, media_type)
     if twin is None or store.text(tx, workspace_id, sha256, media_type) is None:
         return None
-    return Parsed(twin.text_length, twin.pages, None)
+    return Parsed(twin.text_length, twin.pages, None, twin.hidden_length)
 
 
 def _kept_text(tx: Tx, upload: Upload) -> Blob | None:
@@ -401,7 +467,7 @@ def _kept_text(tx: Tx, upload: Upload) -> Blob | None:
 
 def keep_again(tx: Tx, upload: Upload, read: Parsed, lost: Blob | None, *, now: datetime) -> Blob:
     """Where the text is that was read, because there was none, or the blob that should hold it is lost."""
-    if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
+    if not store.needs_content(tx, upload.workspace_id, upload.sha256, upload.media_type):
         raise _unknown()
     kept = _kept_text(tx, upload)
     if kept is not None and kept != lost:
@@ -421,7 +487,7 @@ def _adopt_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, parsed:
     blob = blobs_store.adopt(tx, parsed.text, _text_owner(workspace_id, sha256, media_type), now)
     store.keep_text(tx, workspace_id, sha256, media_type, blob.sha256)
     # Sealed files become entries before they are read.
-    store.tell_length(tx, workspace_id, sha256, media_type, parsed.text_length)
+    store.set_lengths(tx, (workspace_id, sha256, media_type), parsed.text_length, parsed.hidden_length)
     return blob
 
 
@@ -438,10 +504,15 @@ def _text_owner(workspace_id: str, sha256: str, media_type: str) -> str:
 
 
 def _let_go(tx: Tx, upload: Upload, now: datetime) -> None:
-    """Removes the content that the upload had, as far as no other upload needs it; its row is changed already."""
-    if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
+    """Removes the content that the upload had, as far as nothing else needs it; its row is changed already."""
+    if not store.needs_content(tx, upload.workspace_id, upload.sha256, upload.media_type):
         _drop_text(tx, upload, now)
         pages_store.forget(tx, upload)
-    present = store.upload(tx, upload.workspace_id, upload.id)
-    if present is None or present.sha256 != upload.sha256:
+    if not _holds(tx, upload):
         blobs_store.release(tx, upload.sha256, upload.id, now)
+
+
+def _holds(tx: Tx, upload: Upload) -> bool:
+    """Whether these bytes are the upload's content, or the replaced one that still answers queries."""
+    found = store.upload(tx, upload.workspace_id, upload.id), store.answering(tx, upload.workspace_id, upload.id)
+    return any(one is not None and one.sha256 == upload.sha256 for one in found)

@@ -151,6 +151,14 @@ async def answered(engine: SearchEngine, reader: Reader, question: Question, *, 
             await counting
 
 
+async def documents(engine: SearchEngine, reader: Reader, question: Question) -> frozenset[str]:
+    """The documents that all pages of the answer together have passages of; not counted as a query."""
+    whole = msgspec.structs.replace(question, offset=0, top_k=limits.FACET_DOCUMENTS, by_document=True)
+    search = _Search(engine, reader, whole)
+    await search.begin()
+    return await search.documents()
+
+
 async def _count(engine: SearchEngine, workspace_id: str, queries: int) -> None:
     # Read committed: many at once add to the one number in turn, instead of failing and trying again.
     await engine.db.write(lambda tx: store.count_query(tx, workspace_id, queries), isolation="read committed")
@@ -177,6 +185,18 @@ class _Search:
         self._first = serving, index
 
     async def best(self) -> Answered:
+        found = await self._reranked(await self._meant())
+        with span("highlights"):
+            passages = await self._with_boxes(await asyncio.to_thread(self._passages, found))
+            return Answered(passages, found.recipe, found.watermark, found.reranked, found.corrected)
+
+    async def documents(self) -> frozenset[str]:
+        found = await self._meant()
+        if self._chooses_by_text:
+            return frozenset(passage.upload.id for passage in await asyncio.to_thread(self._passages, found))
+        return frozenset(upload.id for _, upload, _ in found.rows)
+
+    async def _meant(self) -> _Verified:
         found = await self._found()
         if not found.rows and (loosened := self._wording.loosened):
             # No passage has the phrases: they are asked as the words they are of.
@@ -184,10 +204,7 @@ class _Search:
             self._wording = loosened
             found = await self._found()
             found = msgspec.structs.replace(found, corrected=found.corrected | meant if found.rows else {})
-        found = await self._reranked(found)
-        with span("highlights"):
-            passages = await self._with_boxes(await asyncio.to_thread(self._passages, found))
-            return Answered(passages, found.recipe, found.watermark, found.reranked, found.corrected)
+        return found
 
     async def _found(self) -> _Verified:
         for attempt in range(limits.QUERY_TRIES):
@@ -199,14 +216,15 @@ class _Search:
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _current(self) -> tuple[Serving, Index]:
-        serving = await self._engine.serving(self._workspace_id)
-        return serving, await self._engine.index(self._workspace_id, serving, patient=self._question.patient)
+        return await self._engine.current(self._workspace_id, patient=self._question.patient)
 
     async def _begun(self, serving: Serving, index: Index) -> _Begun | None:
         """A search of the index, whose words are looked up while the query is embedded; None when the index cannot be
         read."""
         question, words, mark = self._question, self._wording, index.watermark
-        scope = await self._engine.db.read(lambda tx: _scope(tx, self._reader, question, words, serving.recipe))
+        scope = _Scope(question.doc_ids, None)
+        if not self._reader.sees_all or question.condition is not None or words.fields:
+            scope = await self._engine.db.read(lambda tx: _scope(tx, self._reader, question, words, serving.recipe))
         looking = asyncio.to_thread(_said, index, question, words, scope)
         try:
             vector, said = await asyncio.gather(self._vector(serving), looking)

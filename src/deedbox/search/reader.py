@@ -13,6 +13,11 @@ class Reader(msgspec.Struct, frozen=True):
     collections: frozenset[str] | None = None
     """What lies elsewhere does not exist for them; None: they are limited to none."""
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether nothing in the workspace is hidden from them."""
+        return self.documents and self.collections is None
+
     def sees(self, upload: Upload) -> bool:
         return (self.documents or upload.document_id is None) and self.reaches(upload.collection)
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.db import Row, Tx, Value
+from deedbox.kernel.db import Row, Tx, Value, grams
 from deedbox.search import filing
 from deedbox.search.conditions import KINDS, METADATA, Condition
 from deedbox.search.conditions import store as conditions
@@ -16,8 +16,19 @@ from deedbox.search.upload import MetadataValue, Status, Upload
 
 UPLOAD_COLUMNS = (
     "id, workspace_id, filename, media_type, size_bytes, sha256, text_length, pages, status, status_before, error,"
-    " revision, created_at, indexed_at, document_id, collection, metadata"
+    " revision, created_at, indexed_at, document_id, collection, hidden_length,"
+    " metadata"
 )
+
+
+ANSWERING = "uploads u left join answering_files f on f.upload_id = u.id"
+"""An upload `u` and, while its new content waits for indexing, the replaced file `f` that still answers queries."""
+_OF_CONTENT = ("filename", "media_type", "size_bytes", "sha256", "text_length", "pages", "revision")
+ANSWERING_COLUMNS = ", ".join(
+    f"case when f.upload_id is null then u.{name} else f.{name} end" if name in _OF_CONTENT else f"u.{name}"
+    for name in UPLOAD_COLUMNS.replace(" ", "").split(",")
+)
+"""The columns of an upload as queries see it, in ANSWERING."""
 
 
 class UploadSummary(msgspec.Struct, frozen=True):
@@ -43,7 +54,7 @@ def add_upload(tx: Tx, upload: Upload) -> None:
 
 def read_upload(row: Sequence[Any]) -> Upload:
     """The upload of a row of UPLOAD_COLUMNS."""
-    return Upload(*row[:-1], filing.decoded(row[-1]))  # type: ignore[call-arg]
+    return Upload(*row[:-2], filing.decoded(row[-1]), row[-2])  # type: ignore[call-arg]
 
 
 def file(tx: Tx, upload: Upload) -> None:
@@ -86,9 +97,49 @@ def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
     return read_upload(row) if row else None
 
 
-def filename(tx: Tx, upload_id: str) -> str | None:
-    row = tx.one("select filename from uploads where id = :id", id=upload_id)
+def answering(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
+    """The upload with the file that its chunks in service were made from."""
+    row = tx.one(
+        f"select {ANSWERING_COLUMNS} from {ANSWERING} where u.workspace_id = :workspace_id and u.id = :id",
+        workspace_id=workspace_id,
+        id=upload_id,
+    )
+    return read_upload(row) if row else None
+
+
+def answering_name(tx: Tx, upload_id: str) -> str | None:
+    """The name of the file that the upload's chunks in service were made from."""
+    row = tx.one(f"select coalesce(f.filename, u.filename) from {ANSWERING} where u.id = :id", id=upload_id)
     return row[0] if row else None
+
+
+def keep_answering(tx: Tx, upload: Upload) -> None:
+    """Record that this file of the upload answers queries until its new content is indexed."""
+    tx.run(
+        "insert into answering_files (upload_id, workspace_id, filename_folded,"
+        f" {', '.join(_OF_CONTENT)}) values (:id, :workspace_id, :folded,"
+        f" {', '.join(f':{name}' for name in _OF_CONTENT)}) on conflict do nothing",
+        id=upload.id,
+        workspace_id=upload.workspace_id,
+        folded=_folded(upload.filename),
+        **{name: getattr(upload, name) for name in _OF_CONTENT},
+    )
+
+
+def drop_answering(tx: Tx, upload_id: str) -> None:
+    tx.run("delete from answering_files where upload_id = :id", id=upload_id)
+
+
+def needs_content(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> bool:
+    """Whether an upload of the workspace holds these bytes as a file of this type, or still answers from them."""
+    same = "workspace_id = :workspace_id and sha256 = :sha256 and media_type = :media_type"
+    row = tx.one(
+        f"select 1 from uploads where {same} union all select 1 from answering_files where {same} limit 1",
+        workspace_id=workspace_id,
+        sha256=sha256,
+        media_type=media_type,
+    )
+    return row is not None
 
 
 def known(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> set[str]:
@@ -165,16 +216,16 @@ def summaries(tx: Tx, reader: Reader, after: str | None, most: int, collection: 
 
 def newest(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> list[UploadSummary]:
     """Uploads whose names hold this text, before the one with this id, newest first."""
-    there = _there_for(reader)
-    rows = tx.all(
-        f"{_SUMMARY} where {there.sql} and instr(u.filename_folded, :named) > 0 and u.id < :before"
-        " order by u.id desc limit :most",
-        **there.values,
-        named=_folded(named),
-        before=before or "upl_~",
-        most=most,
-    )
-    return [_summary(row) for row in rows]
+    there, values = _there_for(reader), dict[str, Value](before=before or "upl_~")
+    if not named:
+        sql = f"{_SUMMARY} where {there.sql} and u.id < :before order by u.id desc limit :most"
+        return [_summary(row) for row in tx.all(sql, **there.values, **values, most=most)]
+    bounds = ["uploads.id < :before", there.sql.replace("u.", "uploads.")]
+    wanted = grams.Wanted("uploads", "filename_folded", _folded(named), bounds)
+    found = grams.page(tx, reader.workspace_id, wanted, most, {**there.values, **values})
+    ids = {f"id{at}": id for at, id in enumerate(found)}
+    sql = f"{_SUMMARY} where u.id in ({', '.join(f':{name}' for name in ids) or 'null'}) order by u.id desc"
+    return [_summary(row) for row in tx.all(sql, **ids)]
 
 
 def _summary(row: Row) -> UploadSummary:
@@ -213,7 +264,7 @@ def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
 def matching(tx: Tx, reader: Reader, condition: Condition) -> list[str]:
     """The uploads there for this reader that meet the condition."""
     there, wanted = _there_for(reader), conditions.where(condition)
-    sql = f"select u.id from uploads u where {there.sql} and {wanted.sql} order by u.id"
+    sql = f"select u.id from {ANSWERING} where {there.sql} and {wanted.sql} order by u.id"
     rows = tx.all(sql, **there.values, **wanted.values)
     return [row[0] for row in rows]
 
@@ -222,8 +273,8 @@ def named(tx: Tx, reader: Reader, parts: Collection[str]) -> set[str]:
     """The uploads there for this reader whose names hold each of these, in any case."""
     there = _there_for(reader)
     names: dict[str, Value] = {f"part{at}": _folded(part) for at, part in enumerate(parts)}
-    holds = "".join(f" and instr(u.filename_folded, :{name}) > 0" for name in names)
-    return {row[0] for row in tx.all(f"select id from uploads u where {there.sql}{holds}", **there.values, **names)}
+    holds = "".join(f" and instr(coalesce(f.filename_folded, u.filename_folded), :{name}) > 0" for name in names)
+    return {row[0] for row in tx.all(f"select u.id from {ANSWERING} where {there.sql}{holds}", **there.values, **names)}
 
 
 def count_values(tx: Tx, reader: Reader, condition: Condition, only: Collection[str] | None, field: str) -> list[Row]:
@@ -233,7 +284,7 @@ def count_values(tx: Tx, reader: Reader, condition: Condition, only: Collection[
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(only or ())}
     among = f" and u.id in ({', '.join(f':{one}' for one in named)})" if named else ""
     values: dict[str, Value] = {**there.values, **wanted.values, **named, "most": limits.FACET_VALUES}
-    source = "uploads u"
+    source = ANSWERING
     if field.startswith(METADATA):
         source += " join upload_values v on v.upload_id = u.id and v.name = :name"
         value, values["name"] = "v.kind as kind, v.text as text, v.number as number", field.removeprefix(METADATA)
@@ -250,13 +301,13 @@ def count_values(tx: Tx, reader: Reader, condition: Condition, only: Collection[
 
 
 def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
-    """Those of the uploads whose bytes were sealed in the workspace."""
+    """Those of the uploads that answer from bytes that were sealed in the workspace."""
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
     if not named:
         return set()
     sql = (
-        "select id from uploads u where workspace_id = :workspace_id"
-        f" and id in ({', '.join(f':{one}' for one in named)}) and {conditions.IS_SEALED}"
+        f"select u.id from {ANSWERING} where u.workspace_id = :workspace_id"
+        f" and u.id in ({', '.join(f':{one}' for one in named)}) and {conditions.IS_SEALED}"
     )
     return {row[0] for row in tx.all(sql, workspace_id=workspace_id, **named)}
 
@@ -268,13 +319,15 @@ def verification_codes(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -
         return {}
     of_these = f"u.workspace_id = :workspace_id and u.id in ({', '.join(f':{one}' for one in named)})"
     told = (
-        "select u.id, d.verification_code from uploads u join sealed_files s on {same}"
+        f"select u.id, d.verification_code from {ANSWERING} join sealed_files s on {{same}}"
         " join documents d on d.id = s.document_id and d.workspace_id = u.workspace_id"
-        f" where {of_these} and d.verification_code is not null"
+        " where {these} and d.verification_code is not null"
     )
     # A document's entry may be older than the time-stamp that its file got later; copies are known by their bytes.
-    ways = ("s.document_id = u.document_id", "s.sha256 = u.sha256")
-    rows = tx.all(" union ".join(told.format(same=way) for way in ways), workspace_id=workspace_id, **named)
+    ways = ("s.document_id = u.document_id", "s.sha256 = coalesce(f.sha256, u.sha256)")
+    rows = tx.all(
+        " union ".join(told.format(same=way, these=of_these) for way in ways), workspace_id=workspace_id, **named
+    )
     return dict(sorted((row[0], row[1]) for row in rows))
 
 
@@ -369,15 +422,18 @@ def keep_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, text_sha2
     )
 
 
-def tell_length(tx: Tx, workspace_id: str, sha256: str, media_type: str, text_length: int) -> None:
-    """Every upload of these bytes has a text of so many characters."""
+def set_lengths(tx: Tx, content: tuple[str, str, str], text_length: int, hidden_length: int) -> None:
+    """Record the length of the text, and of what is hidden, in every upload of this workspace, hash and media type."""
+    workspace_id, sha256, media_type = content
     tx.run(
-        "update uploads set text_length = :text_length where workspace_id = :workspace_id and sha256 = :sha256"
-        " and media_type = :media_type and text_length <> :text_length",
+        "update uploads set text_length = :text_length, hidden_length = :hidden_length"
+        " where workspace_id = :workspace_id and sha256 = :sha256 and media_type = :media_type"
+        " and (text_length <> :text_length or hidden_length <> :hidden_length)",
         workspace_id=workspace_id,
         sha256=sha256,
         media_type=media_type,
         text_length=text_length,
+        hidden_length=hidden_length,
     )
 
 

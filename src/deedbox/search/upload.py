@@ -11,6 +11,8 @@ Status: TypeAlias = Literal["uploaded", "indexing", "indexed", "failed"]
 DEFAULT_COLLECTION = "default"
 SIGNED_COLLECTION = "signed"
 """That of completed documents of the signing side."""
+SEALED_NAMES = ("signed", "signer", "verification_code")
+"""Under which the metadata of a completed document says that it was signed, by which addresses, and its code."""
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -36,6 +38,8 @@ class Upload(msgspec.Struct, frozen=True):
     """The document of the signing side whose sealed file it is; None for what was uploaded."""
     collection: str = DEFAULT_COLLECTION
     metadata: Mapping[str, MetadataValue] = {}
+    hidden_length: int = 0
+    """Characters that the file holds and does not show; they are not indexed."""
 
 
 class Extraction(msgspec.Struct, frozen=True):
@@ -48,6 +52,8 @@ class Extraction(msgspec.Struct, frozen=True):
     """Offset and title of each heading, in order."""
     scanned: list[int] = []
     """The pages whose text was read by OCR, in order."""
+    hidden: int = 0
+    """Characters that the file holds and does not show; they are not in the text."""
 
 
 class Chunk(msgspec.Struct, frozen=True):

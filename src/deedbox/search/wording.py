@@ -16,6 +16,8 @@ _PART = re.compile(
     rf'(?:"(?P<phrase>[^"]*\w[^"]*)"{_END}|(?P<word>\S+))',
     re.IGNORECASE,
 )
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»＂", '"'))
+"""Typographic quotes, as phones and word processors write them."""
 _WORD = re.compile(r"[^\W\d_][\w\'’-]+")
 """What a minus may exclude: -5 and -v are no words."""
 _LETTERS = re.compile(rf"(?<![^\s(])[^\W\d_]+{_END}")
@@ -30,6 +32,7 @@ def folded(text: str) -> str:
 
 def mended(text: str, meant: Mapping[str, str]) -> str:
     """The text with what was meant in the place of words and quoted phrases."""
+    text = text.translate(_QUOTES)
     for phrase in (written for written in meant if written.startswith('"')):
         text = text.replace(phrase, meant[phrase])
     return _LETTERS.sub(lambda found: meant.get(found.group(), found.group()), text)
@@ -109,8 +112,8 @@ def read(question: str) -> Wording:
     phrases: list[str] = []
     excluded: list[str] = []
     fields: list[tuple[Field, str]] = []
-    for part in _PART.finditer(question):
-        phrase, word = part["phrase"], part["word"] or ""
+    for part in _PART.finditer(question.translate(_QUOTES)):
+        phrase, word = (part["phrase"] or "").strip(), part["word"] or ""
         if len(phrases) + len(excluded) + len(fields) == limits.QUERY_WISHES:
             plain.append(part.group())
         elif part["field"] and not part["minus"]:

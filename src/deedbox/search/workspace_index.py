@@ -47,18 +47,20 @@ class WorkspaceIndex:
         """The index, if this is the process that writes it."""
         return self._index if self._index is not None and self._index.writes else None
 
-    async def current(self, *, patient: bool) -> Index:
-        """The index with every change that is in the database now; costs one read when nothing changed.
+    async def current(self, *, patient: bool, target: int | None = None) -> Index:
+        """The index with every change that is in the database now; costs one read when nothing changed, and none if
+        what `look` returned is given.
 
         Whoever is not patient gets IndexWarming, after a moment, if it lacks much."""
-        target = await self._db.read(self._look)
+        if target is None:
+            target = await self._db.read(self.look)
         while self._index is None or self._distrusted or self._index.watermark != target:
             await self._follow(patient=patient)
             if self._index is not None and self._index.watermark > target:
                 break
         return self._index
 
-    def _look(self, tx: Tx) -> int:
+    def look(self, tx: Tx) -> int:
         """The number of the log's last change; how far the index goes is known from the same moment."""
         if self._index is not None:
             self._index.look(tx)

@@ -1,9 +1,12 @@
 """What stands in a signer's fields: their own answers, else what was offered; and nothing in those that are hidden."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 
 from msgspec.structs import replace
 
+from deedbox.kernel import zones
+from deedbox.kernel.clock import moment
 from deedbox.signing import parties, show_if
 from deedbox.signing.field_value import BY_HAND, standing
 from deedbox.signing.model import Document, Field, Party, Signer
@@ -11,7 +14,13 @@ from deedbox.signing.model import Document, Field, Party, Signer
 
 def answered(document: Document, party: Party, signer: Signer, filled: Mapping[str, str], at: str) -> list[Field]:
     """The document's fields as they are once this signer, who has filled in this, signs at that time."""
-    own = {"date": at[:10], "name": signer.name, "email": signer.email, "signature": signer.id, "initials": signer.id}
+    own = {
+        "date_signed": signing_day(signer, at),
+        "name": signer.name,
+        "email": signer.email,
+        "signature": signer.id,
+        "initials": signer.id,
+    }
     done = settled(document)
     mine = [field for field in parties.own_fields(document, party, signer) if field.id not in done]
     values = {field.id: _value(field, filled, own) or None for field in mine}
@@ -20,6 +29,12 @@ def answered(document: Document, party: Party, signer: Signer, filled: Mapping[s
     fields = [_holding(field, values) for field in document.fields]
     hidden = dict.fromkeys(values.keys() - show_if.shown(fields))
     return [_holding(field, hidden) for field in fields] if hidden else fields
+
+
+def signing_day(signer: Signer, at: str) -> str:
+    """The day on which someone signs at that time, in their time zone; in UTC if it is not known."""
+    zone = zones.zone(signer.time_zone) if signer.time_zone else UTC
+    return moment(at).astimezone(zone).date().isoformat()
 
 
 def settled(document: Document) -> set[str]:

@@ -46,7 +46,7 @@ class Desk(Occasion):
         self.tx = tx
         self.actor = actor
         self.notifier = notifier
-        self._heads: dict[str, tuple[int, str]] = {}
+        self._heads: dict[str, tuple[int, str, Instant]] = {}
         self._entries: list[tuple[str, Entry]] = []
         self._news: list[News] = []
         self._open = False
@@ -66,6 +66,7 @@ class Desk(Occasion):
 
     def packet_of(self, document_id: str) -> Packet:
         """The packet that the document lies in; another workspace's document is not there at all."""
+        documents.hold_packet_of(self.tx, self.workspace_id, document_id)
         return packet_of(self.tx, self.workspace_id, document_id)
 
     def lone_packet_of(self, document_id: str) -> Packet:
@@ -77,6 +78,7 @@ class Desk(Occasion):
 
     def packet(self, packet_id: str) -> Packet:
         """The packet, as it is shown; another workspace's is not there at all."""
+        documents.hold(self.tx, self.workspace_id, packet_id)
         return shown_packet(self.tx, self.workspace_id, packet_id)
 
     def add(self, packet: Packet, asked: Mapping[str, Any]) -> Packet:
@@ -90,7 +92,7 @@ class Desk(Occasion):
         return documents.add_all(self.tx, packets, asked)
 
     def _begin_trails(self, packets: Iterable[Packet]) -> None:
-        self._heads |= {one.id: (0, chain.genesis(one.id)) for packet in packets for one in packet.documents}
+        self._heads |= {one.id: (0, chain.genesis(one.id), self.at) for packet in packets for one in packet.documents}
 
     def save(self, before: Packet, after: Packet) -> None:
         """Writes what differs; Conflict if another was first."""
@@ -100,14 +102,16 @@ class Desk(Occasion):
         """The new row at the end of the document's audit trail."""
         if not self._open:
             raise RuntimeError("what is recorded at a desk that is not open would be lost")
-        number, previous = self._heads.get(document.id) or self._head(document.id)
-        entry = chain.next_entry(previous, number + 1, self.at, act, actor or self.actor, dict(detail))
-        self._heads[document.id] = (entry.number, entry.hash)
+        number, previous, since = self._heads.get(document.id) or self._head(document.id)
+        # The clock may have been set back since: a trail never runs backwards.
+        at = max(self.at, since)
+        entry = chain.next_entry(previous, number + 1, at, act, actor or self.actor, dict(detail))
+        self._heads[document.id] = (entry.number, entry.hash, at)
         self._entries.append((document.id, entry))
         return entry
 
-    def _head(self, document_id: str) -> tuple[int, str]:
-        return audit.last(self.tx, document_id) or (0, chain.genesis(document_id))
+    def _head(self, document_id: str) -> tuple[int, str, Instant]:
+        return audit.end(self.tx, document_id) or (0, chain.genesis(document_id), self.at)
 
     def emit(self, kind: str, packet: Packet, document: Document, **more: object) -> None:
         """The event, with what every event of a document tells; metadata that does not fit is left out."""

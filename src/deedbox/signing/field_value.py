@@ -45,7 +45,7 @@ def standing(field: Field, filled: Mapping[str, str]) -> str | None:
 
 def printed(kind: FieldType, value: str, language: str) -> str:
     """A value that is kept, as a page shows it to readers of the language."""
-    if kind == "date" and (day := _day(value)):
+    if kind in ("date", "date_signed") and (day := _day(value)):
         return words.date(language, day)
     if kind == "number" and numbers.plain(value):
         return numbers.written(language, value)
@@ -90,7 +90,7 @@ def _faults(document: Document, field: Field, value: str, language: str) -> Iter
     if field.max_length is not None and len(value) > field.max_length:
         yield fault_of(field, "too_long", most=str(field.max_length))
     if field.pattern is not None and not pattern.matches(field.pattern, value):
-        yield fault_of(field, "pattern", pattern=field.pattern)
+        yield fault_of(field, "hint", hint=field.hint) if field.hint else fault_of(field, "pattern")
     if field.type == "select" and value not in field.options:
         yield fault_of(field, "select", options=", ".join(field.options))
     if not _is_of_type(field.type, value):

@@ -20,14 +20,17 @@ Source: TypeAlias = Literal["api", "dashboard", "template", "packet", "bulk"]
 Auth: TypeAlias = Literal["none", "email_code", "access_code"]
 Role: TypeAlias = Literal["signer", "approver", "cc"]
 """Who signs, who agrees without a mark on the page, and who only gets a copy of the sealed file."""
-Identity: TypeAlias = Literal["mailed_link", "embedded_link", "in_person", "email_code", "access_code"]
-"""How it was checked who acts: by a link that was mailed to them, by the word of the sender's system, by someone of the
-workspace who handed them the device, or by a code."""
+Identity: TypeAlias = Literal["mailed_link", "kept_link", "embedded_link", "in_person", "email_code", "access_code"]
+"""How it was checked who acts: by a link that was mailed to them, by one that the sender could read because no mail
+leaves this server, by the word of the sender's system, by someone of the workspace who handed them the device, or by a
+code."""
 Rule: TypeAlias = Literal["all", "any", "quorum"]
 OnDecline: TypeAlias = Literal["decline_document", "continue_while_possible"]
 FieldType: TypeAlias = Literal[
-    "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select", "radio", "attachment"
-]
+    "signature", "initials", "date_signed", "date", "name", "email", "text", "number", "checkbox", "select", "radio",
+    "attachment",
+]  # fmt: skip
+"""A `date_signed` holds the day of the signature and is filled by the server; a `date` is filled in by the signer."""
 SignatureKind: TypeAlias = Literal["typed", "drawn", "uploaded"]
 ArchiveStatus: TypeAlias = Literal["disabled", "pending", "archived", "failed"]
 
@@ -99,7 +102,8 @@ class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id":
     party_id: str | None
     """The party, any of whose signers fills it; null if one signer does."""
     type: FieldType
-    """What is filled in."""
+    """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone; a
+    `date` is entered by the signer."""
     page: int
     """The page of the file, from 1."""
     x: float
@@ -123,7 +127,7 @@ class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id":
     font_size: float | None = None
     """Points, at which its text is set if there is room; None for the usual."""
     read_only: bool = False
-    """Whether the signer sees it and cannot change it."""
+    """Whether the signer sees it and cannot change it; always true of a `date_signed`."""
     max_length: int | None = None
     """The most characters that a `text` may have."""
     pattern: str | None = None
@@ -132,6 +136,8 @@ class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id":
     """The group of a `radio` button: of those of one signer, one is chosen."""
     show_if: ShowIf | None = None
     """When it is shown; null: always."""
+    hint: str | None = None
+    """What the signer is told of how to fill it in, such as "two letters and six digits"."""
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -310,10 +316,10 @@ class Party(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS, pattern=r"^[^\x00-\x1f]*$")]
-    """The subject of the invitation mail."""
-    body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS, extra_json_schema=limits.NO_NUL)]
-    """What the invitation says, in the sender's own words."""
+    subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS, pattern=r"^[^\x00-\x1f]*$")] = ""
+    """The subject of the invitation; empty: the usual one in each person's language, which names the sender."""
+    body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS, extra_json_schema=limits.NO_NUL)] = ""
+    """What the invitation says, in the sender's own words; may be empty."""
 
 
 class Reminders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,12 +1,13 @@
 """What a sender asks for: a new document with its parties and fields, or a change of one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.clock import instant
@@ -53,8 +54,15 @@ Email: TypeAlias = Annotated[
         extra={"words": "not an e-mail address"},
     ),
 ]
+_LANGUAGES = list(words.LANGUAGES)
 Language: TypeAlias = Annotated[
-    str, Meta(max_length=5, pattern="^[a-z]{2}(-[A-Z]{2})?$", description="Such as `en` or `de`.")
+    str,
+    Meta(
+        max_length=5,
+        pattern=rf"^({'|'.join(_LANGUAGES)})(-[A-Z]{{2}})?$(?!\n)",
+        description=f"One of {', '.join(f'`{one}`' for one in _LANGUAGES)}; a region may follow, as in `de-AT`.",
+        extra={"words": f"not one of the languages {', '.join(_LANGUAGES[:-1])} and {_LANGUAGES[-1]}"},
+    ),
 ]
 TimeZone: TypeAlias = Annotated[
     str,
@@ -113,7 +121,7 @@ class NewSigner(Discreet, frozen=True, forbid_unknown_fields=True):
     """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown again."""
     time_zone: TimeZone | None = None
     """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`; reminders come by day
-    there."""
+    there, and a `date_signed` is the day there."""
     role: Role = "signer"
     """`signer` signs; `approver` agrees without a mark on the page; `cc` is never waited for and gets a copy of the
     sealed file."""
@@ -155,7 +163,8 @@ class NewParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     type: FieldType
-    """What is filled in."""
+    """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone; a
+    `date` is entered by the signer."""
     page: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_PAGES)]
     """The page of the file, from 1."""
     x: Fraction
@@ -183,7 +192,7 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     font_size: Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
-    """Whether the signer sees it and cannot change it; what stands in it is its default."""
+    """Whether the signer sees it and cannot change it; it shows its default. Always true of a `date_signed`."""
     max_length: Annotated[int, Meta(ge=1, le=limits.FIELD_VALUE_CHARS)] | None = None
     """The most characters that a `text` may have."""
     pattern: (
@@ -196,6 +205,8 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
+    hint: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_HINT_CHARS, extra_json_schema=_TEXT)] | None = None
+    """How to fill it in, in words for the signer: "two letters and six digits". They never see a `pattern`."""
 
     @property
     def file_number(self) -> int:
@@ -275,11 +286,54 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Send it at once; needs documents:send."""
 
 
-class CorrectedAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    id: Id
-    """The signer's id."""
-    email: Email
-    """The corrected address; links that went to the old one die."""
+class ListedSigner(LoneSigner, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Someone as POST takes them, a party of their own; or, by id, the corrected address of someone who is known."""
+
+    name: Name | UnsetType = UNSET  # type: ignore[assignment]
+    """The signer's name, as it stands on the certificate. Needed without an id."""
+    id: Id | None = None
+    """The signer whose e-mail address is corrected; links that went to the old one die. Give nothing else with it."""
+
+
+Listed: TypeAlias = Annotated[
+    Sequence[ListedSigner],
+    Meta(
+        max_length=limits.DOCUMENT_SIGNERS,
+        description="Without ids: who signs, each a party of its own, in place of all parties of a draft, as POST takes"
+        " them. With ids: corrected e-mail addresses of signers who are known; after sending, this needs"
+        " documents:send.",
+    ),
+]
+
+
+def check_listed(signers: Sequence[ListedSigner], *, with_parties: bool) -> None:
+    """Raises BadRequest for people who are neither new to all of a draft nor corrected in their addresses alone."""
+    new = [one for one in signers if one.id is None]
+    if new and with_parties:
+        raise BadRequest("Give parties or signers, not both")
+    if 0 < len(new) < len(signers):
+        raise BadRequest("signers: give ids to correct addresses, or none to replace all parties")
+    for number, one in enumerate(signers):
+        if one.id is None and one.name is UNSET:
+            raise BadRequest(f"signers[{number}].name: missing")
+        if one.id is not None and one != ListedSigner(email=one.email, id=one.id):
+            raise BadRequest(f"signers[{number}]: with an id, only the email is corrected here")
+        checked_address(one.email)
+
+
+class LoneParty(KnownParty, frozen=True, forbid_unknown_fields=True):
+    """A signer as a party that nobody has named."""
+
+
+def lone_parties(signers: Sequence[LoneSigner], ids: Mapping[str, tuple[str, str]]) -> list[LoneParty]:
+    """Each signer as a party of its own; `ids` are those of party and signer, by the addresses of who keeps theirs."""
+    found = []
+    for one in signers:
+        party_id, signer_id = ids.get(one.address, (None, None))
+        own = {name: getattr(one, name) for name in NewSigner.__struct_fields__}
+        signer = KnownSigner(**own, id=signer_id)
+        found.append(LoneParty(name=one.name, signers=[signer], order=one.order, id=party_id))
+    return found
 
 
 class SignerChange(Discreet, frozen=True, forbid_unknown_fields=True):
@@ -335,8 +389,7 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long a draft can be signed, from sending, in place of any expires_at; null: for ever."""
     reminders: Reminders | UnsetType | None = UNSET
     """When people are reminded; null: never."""
-    signers: Annotated[Sequence[CorrectedAddress], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
-    """Corrected e-mail addresses of signers who are known; after sending, this needs documents:send."""
+    signers: Listed = []
     message: Message | UnsetType | None = UNSET
     """What the invitation says; null: the usual words."""
     parties: Annotated[Sequence[KnownParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
@@ -363,8 +416,7 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             end_of(self.expires_at, now)
         if self.expires_at and self.expires_after_hours:
             raise BadRequest("Give expires_at or expires_after_hours, not both")
-        for signer in self.signers:
-            checked_address(signer.email)
+        check_listed(self.signers, with_parties=self.parties is not UNSET)
 
 
 def end_of(expires_at: datetime | None, now: datetime) -> str | None:

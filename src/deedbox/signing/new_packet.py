@@ -18,6 +18,7 @@ from deedbox.signing.new_document import (
     KnownParty,
     Label,
     Language,
+    Listed,
     LoneSigner,
     Metadata,
     Moment,
@@ -26,6 +27,7 @@ from deedbox.signing.new_document import (
     NewParty,
     Title,
     UnlockedFile,
+    check_listed,
     end_of,
 )
 
@@ -116,14 +118,18 @@ class PacketChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When people are reminded; null: never."""
     parties: Annotated[Sequence[KnownParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
     """Take the place of all parties of a draft; of a packet that was sent, only e-mail addresses may differ."""
+    signers: Listed = []
     files: Annotated[Sequence[UnlockedFile], Meta(max_length=limits.PACKET_FILES)] = []
     """The passwords of locked files, which other parties of a draft make necessary again."""
 
     def check(self, now: datetime) -> None:
         """Raises BadRequest for a change that could be made of no packet."""
-        if all(getattr(self, name) is UNSET for name in self.__struct_fields__ if name != "files"):
+        lists = ("signers", "files")
+        given = [name for name in self.__struct_fields__ if getattr(self, name) is not UNSET and name not in lists]
+        if not given and not self.signers:
             raise BadRequest("Nothing is to be changed")
         if self.expires_at is not UNSET:
             end_of(self.expires_at, now)
         if self.expires_at and self.expires_after_hours:
             raise BadRequest("Give expires_at or expires_after_hours, not both")
+        check_listed(self.signers, with_parties=self.parties is not UNSET)

@@ -55,6 +55,9 @@ class Notifier(Protocol):
     def ended(self, tx: Tx, packet: Packet, invited: Sequence[Signer], *, now: datetime) -> None:
         """The packet was declined, voided or has expired: those who had been invited and the sender hear of it."""
 
+    def failed(self, tx: Tx, packet: Packet, document: Document, reason: str, *, now: datetime) -> None:
+        """The files of this document could not be converted: the sender hears of it."""
+
     def completed(self, tx: Tx, packet: Packet, files: SealedFiles, *, now: datetime) -> None:
         """The sealed files and their certificates, in one mail for everyone who signed or gets a copy, and for the
         sender."""

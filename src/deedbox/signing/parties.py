@@ -78,6 +78,17 @@ def own_fields(document: Document, party: Party, signer: Signer) -> list[Field]:
     return [field for field in document.fields if field.signer_id == signer.id or field.party_id == party.id]
 
 
+def only_reads(document: Document, party: Party, signer: Signer) -> bool:
+    """Whether the document has nothing that this person fills in or signs."""
+    return all(field.read_only and field.type != "date_signed" for field in own_fields(document, party, signer))
+
+
+def was_only_shown(packet: Packet, document: Document, party: Party, signer: Signer) -> bool:
+    """Whether someone who signed others of the packet had nothing to sign in this one."""
+    signed_others = signer.role == "signer" and signer.status == "signed" and not packet.lone
+    return signed_others and only_reads(document, party, signer)
+
+
 # the packet after a change of its people
 
 

@@ -9,15 +9,17 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, tokens
 from deedbox.kernel.clock import Instant, instant, moment
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
 from deedbox.kernel.slow_hash import matches, slow_hash
+from deedbox.kernel.tokens import TokenPrefix
 from deedbox.signing import states
 from deedbox.signing.model import Auth, Identity, Packet, Signer
 from deedbox.signing.new_document import NewParty
+from deedbox.signing.notifier import Notifier
 from deedbox.signing.parties import find_signer
 from deedbox.signing.store import documents, links, people
 from deedbox.signing.store.links import Consent, Link, LinkKind, Unsigned, Voucher
@@ -25,9 +27,14 @@ from deedbox.words.refusals import refused
 
 _TOKEN_BYTES = 24
 _CODE_DIGITS = 6
-_LINK_SHAPE = re.compile(r"deed_sign_[A-Za-z0-9_-]{32}")
-_SESSION_SHAPE = re.compile(r"deed_session_[A-Za-z0-9_-]{32}")
-_BY_LINK: dict[LinkKind, Identity] = {"mail": "mailed_link", "embedded": "embedded_link", "in_person": "in_person"}
+_LINK_SHAPE = re.compile(TokenPrefix.SIGNING_LINK + r"[A-Za-z0-9_-]{32}")
+_SESSION_SHAPE = re.compile(TokenPrefix.SESSION + r"[A-Za-z0-9_-]{32}")
+_BY_LINK: dict[LinkKind, Identity] = {
+    "mail": "mailed_link",
+    "kept": "kept_link",
+    "embedded": "embedded_link",
+    "in_person": "in_person",
+}
 _ONCE: dict[LinkKind, int] = {"embedded": limits.EMBEDDED_LINK_SECONDS, "in_person": limits.IN_PERSON_SECONDS}
 """Links that open once, and how long they may wait for it."""
 
@@ -77,10 +84,15 @@ class TriedCode(NamedTuple):
 
 def new_link(tx: Tx, signer_id: str, kind: LinkKind, *, now: datetime, voucher: Voucher | None = None) -> Secret:
     """The token of a new link; only its hash is kept."""
-    token = Secret(f"deed_sign_{secrets.token_urlsafe(_TOKEN_BYTES)}")
+    token = tokens.create(TokenPrefix.SIGNING_LINK, _TOKEN_BYTES)
     ends = instant(now + timedelta(seconds=_ONCE[kind])) if kind in _ONCE else None
     links.add_link(tx, sha256(token.reveal()), Link(signer_id, kind, voucher, ends), instant(now))
     return token
+
+
+def link_by_mail(tx: Tx, signer_id: str, notifier: Notifier, *, now: datetime) -> Secret:
+    """The token of a new link for a mail to the signer; it is `kept` if no mail leaves this server."""
+    return new_link(tx, signer_id, "mail" if notifier.delivers() else "kept", now=now)
 
 
 def embedded_link(tx: Tx, packet: Packet, signer_id: str, voucher: Voucher, *, now: datetime) -> tuple[Secret, Instant]:
@@ -130,7 +142,7 @@ def open_session(tx: Tx, token: str, link: Link, sender: str, *, now: datetime) 
     """A new session for the link's token; Conflict for a link that works once and was used."""
     if link.kind in _ONCE and not links.use_link(tx, sha256(token), instant(now)):
         raise link_used(sender)
-    session = Secret(f"deed_session_{secrets.token_urlsafe(_TOKEN_BYTES)}")
+    session = tokens.create(TokenPrefix.SESSION, _TOKEN_BYTES)
     expires = instant(now + timedelta(seconds=session_seconds(link.kind)))
     links.add_session(tx, sha256(session.reveal()), link.signer_id, sha256(token), instant(now), expires)
     return session
@@ -166,6 +178,9 @@ def link_of(tx: Tx, token: str) -> Link | None:
 
 def _over(tx: Tx, token: str) -> Unauthorized:
     """What is told to whoever has a session that is over: of whom to ask a new link, as long as that is known."""
+    link = link_of(tx, token)
+    if link is not None and link.kind == "in_person" and link.voucher is not None:
+        return refused(Unauthorized, "session_over_in_person", host=link.voucher.name)
     signer_id = links.whose(tx, sha256(token))
     place = people.place_of(tx, signer_id) if signer_id else None
     packet = documents.packet(tx, *place) if place else None
@@ -226,7 +241,8 @@ def count_try(tx: Tx, signer_id: str, *, now: datetime) -> None:
     since = instant(now - timedelta(seconds=limits.SIGNER_CODE_SECONDS))
     if links.count_try(tx, signer_id, instant(now), since) > limits.SIGNER_CODE_TRIES:
         error = refused(TooManyRequests, "code_tries")
-        error.headers = {"Retry-After": str(limits.SIGNER_CODE_SECONDS)}
+        again = math.ceil(now.timestamp()) + limits.SIGNER_CODE_SECONDS
+        error.headers = {"Retry-After": str(limits.SIGNER_CODE_SECONDS), "X-RateLimit-Reset": str(again)}
         raise error
 
 
@@ -270,9 +286,9 @@ def need_checked(session: Session, auth: str) -> None:
         raise refused(Forbidden, "code_needed")
 
 
-def close(tx: Tx, token: str) -> None:
+def close(tx: Tx, token: str, *, now: datetime) -> None:
     """The session is over; the signer's other ones stay."""
-    links.close_session(tx, sha256(token))
+    links.close_session(tx, sha256(token), instant(now))
 
 
 def forget(tx: Tx, signer_id: str, *, now: datetime) -> None:

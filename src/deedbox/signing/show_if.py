@@ -9,10 +9,10 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.signing.field_value import kept
 from deedbox.signing.model import Field, Party, ShowIf
 
-NOTHING = ("signature", "initials", "attachment")
+NOTHING = ("signature", "initials", "date_signed", "attachment")
 """Types whose value no condition can name."""
-FILLED_FOR_THEM = ("date", "name", "email")
-"""Types that hold the signer's own day, name and address where nothing else is written."""
+FILLED_FOR_THEM = ("name", "email")
+"""Types that hold the signer's own name and address where nothing else is written."""
 _TICKED = ("checkbox", "radio")
 
 

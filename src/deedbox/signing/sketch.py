@@ -92,6 +92,7 @@ class SketchField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     font_size: Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None = None
     group: Annotated[str, Meta(max_length=limits.FIELD_GROUP_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
     show_if: ShowIf | None = None
+    hint: Annotated[str, Meta(max_length=limits.FIELD_HINT_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
 
 
 Fields: TypeAlias = Annotated[list[SketchField], Meta(max_length=limits.DOCUMENT_FIELDS)]
@@ -242,7 +243,7 @@ def _known_field(
             "id": ids[field.key],
             "signer": signers.get(field.who),
             "party": parties.get(field.who),
-            **{name: getattr(field, name) or None for name in ("label", "default", "pattern", "group")},
+            **{name: getattr(field, name) or None for name in ("label", "default", "pattern", "group", "hint")},
             "show_if": ShowIf(ids.get(condition.field, condition.field), condition.equals) if condition else None,
         }
     )

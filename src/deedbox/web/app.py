@@ -1,7 +1,6 @@
 """The ASGI application: routes behind the guard."""
 
 import asyncio
-import functools
 from typing import Any, NoReturn, cast
 
 from litestar import Litestar
@@ -103,8 +102,8 @@ def build(deedbox: Deedbox) -> Guard:
     """The application to serve."""
     routes = _routes(deedbox)
     app, metrics = put_together(routes), Metrics()
-    # The description is made when first asked for: it costs more than everything else here.
-    description = functools.cache(lambda: openapi.encoded(routes, deedbox.settings.base_url or "/"))
+    # Not built here: that takes longer than the rest of the start. The server builds it once it listens.
+    description = openapi.Description(routes, deedbox.settings.base_url or "/")
     app.state.update({"metrics": metrics, "description": description, "describing": asyncio.Lock()})
     guard = Guard(cast(App, app), deedbox, Doors(app), metrics)
     app.state.guard = guard

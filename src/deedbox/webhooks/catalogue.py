@@ -1,10 +1,12 @@
 """The kinds of events: what each means, what its data holds, and a sample."""
 
+from collections.abc import Collection
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from deedbox.kernel.errors import BadRequest
 from deedbox.webhooks.body import API_VERSION
 
 
@@ -55,6 +57,10 @@ class Declined(Signed, frozen=True, kw_only=True):
 
 class Voided(DocumentTold, frozen=True, kw_only=True):
     reason: str | None
+
+
+class Failed(DocumentTold, frozen=True, kw_only=True):
+    reason: Annotated[str, Meta(description="Why its files could not be converted.")]
 
 
 class PartyCompleted(DocumentTold, frozen=True, kw_only=True):
@@ -173,6 +179,11 @@ KINDS: dict[str, Kind] = {
         ),
         Kind("document.expired", "Document expired before signing", DocumentTold(**_ABOUT, status="expired")),
         Kind(
+            "document.failed",
+            "The files of a document could not be converted",
+            Failed(**_ABOUT, status="failed", reason="The file could not be converted; it may be damaged."),
+        ),
+        Kind(
             "party.completed",
             "A signing party (multi-signer group) completed",
             PartyCompleted(**_ABOUT, status="sent", party=_PARTY),
@@ -188,3 +199,11 @@ KINDS: dict[str, Kind] = {
     )
 }
 """Every kind of event, in the order in which they are shown."""
+
+
+def known(kinds: Collection[str]) -> list[str]:
+    """Return the kinds once each, in the order of the catalogue; BadRequest names one that does not exist."""
+    unknown = next((kind for kind in kinds if kind not in KINDS), None)
+    if unknown is not None:
+        raise BadRequest(f"Unknown event {unknown!r}. Known: {', '.join(KINDS)}")
+    return [kind for kind in KINDS if kind in kinds]

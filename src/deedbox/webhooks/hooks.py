@@ -203,12 +203,10 @@ def _note(tx: Tx, who: Doer, act: str, row: HookRow, now: datetime) -> None:
 
 def _known(events: Sequence[str]) -> list[str]:
     """The kinds once each, in the order of the catalogue; BadRequest names one that there is not."""
-    unknown = next((kind for kind in events if kind not in catalogue.KINDS), None)
-    if unknown is not None:
-        raise BadRequest(f"Unknown event {unknown!r}. Known: {', '.join(catalogue.KINDS)}")
-    if not events:
+    known = catalogue.known(events)
+    if not known:
         raise BadRequest("A webhook needs at least one event")
-    return [kind for kind in catalogue.KINDS if kind in events]
+    return known
 
 
 def _likeness(workspace_id: str, managed_by: str, target_url: str, events: Sequence[str]) -> str:

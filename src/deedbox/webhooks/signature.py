@@ -10,9 +10,10 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant, moment
 from deedbox.kernel.crypto import Secret, hmac_sha256
 from deedbox.kernel.ids import Entropy
+from deedbox.kernel.tokens import TokenPrefix
 from deedbox.webhooks.hook import Scheme
 
-PREFIX = "whsec_"
+PREFIX = TokenPrefix.HOOK.value
 HEADER = "X-Service-Signature"
 TIMESTAMP = "X-Service-Timestamp"
 

@@ -66,6 +66,13 @@ def direction(language: str) -> str:
     return "rtl" if known(language) in RIGHT_TO_LEFT else "ltr"
 
 
+def sender(language: str, name: str, company: str) -> str:
+    """Who sends a document, such as “Olga Weiss (Acme)”."""
+    if not company or company == name:
+        return name
+    return table(language)["mail.of_company"].format(sender=name, company=company)
+
+
 def moment(language: str, at: datetime, zone: str | None = None, *, width: Width = "short") -> str:
     """A time to the minute, or with `medium` to the second, in UTC: 3 May 2026, 14:05 UTC.
 

@@ -197,3 +197,35 @@ async def test_the_feed_needs_no_hook_and_refuses_an_event_that_it_has_not_given
         assert (await desk.api.get(f"/api/v1/events?{query}")).status_code == 400, query
     theirs = await desk.api.make_key(workspace=desk.api.other_workspace)
     assert (await desk.api.get(f"/api/v1/events?after={event['id']}", key=theirs)).status_code == 400
+
+
+async def test_the_feed_filtered_by_type_pages_through_those_kinds_only(desk: Desk) -> None:
+    for number in range(3):
+        document = await desk.create(send=True)
+        if number != 1:
+            await desk.api.call("POST", f"/api/v1/documents/{document['id']}/void")
+    everything = (await desk.api.get("/api/v1/events")).json()["events"]
+    kinds = [event["type"] for event in everything]
+    assert (kinds.count("document.sent"), kinds.count("document.voided")) == (3, 2)
+    sent = [event for event in everything if event["type"] == "document.sent"]
+    found: list[dict[str, Any]] = []
+    after = ""
+    while len(found) < 10:
+        page = (await desk.api.get(f"/api/v1/events?type=document.sent&limit=2{after}")).json()
+        found += page["events"]
+        if not page["has_more"]:
+            break
+        after = f"&after={page['next_cursor']}"
+    assert found == sent
+    both = await desk.api.get("/api/v1/events?type=document.voided&type=document.sent&type=document.sent")
+    assert both.json()["events"] == everything
+    [voided] = [event for event in everything if event["type"] == "document.voided"][1:]
+    later = await desk.api.get(f"/api/v1/events?type=document.voided&after={sent[-1]['id']}")
+    assert later.json()["events"] == [voided]
+    assert (await desk.api.get("/api/v1/events?type=document.completed")).json()["events"] == []
+
+
+async def test_the_feed_refuses_a_type_that_does_not_exist(desk: Desk) -> None:
+    answer = await desk.api.get("/api/v1/events?type=document.opened")
+    assert answer.status_code == 400
+    assert "document.opened" in answer.json()["error"]

@@ -178,6 +178,29 @@ async def test_facets_count_the_documents_that_may_answer(search: Search) -> Non
     assert "facets" not in await answer(search, "rent")
 
 
+async def test_facets_count_the_hits_or_all_that_the_filter_admits(search: Search) -> None:
+    for place, text in (("a", LEASE), ("a", LEASE), ("b", LEASE), ("b", "A bicycle."), ("c", "A tin of paint.")):
+        await filed(search, text, place)
+    await search.index()
+
+    async def counted(query: str, **wanted: Any) -> dict[str, int]:
+        found = await answer(search, query, facets=["collection"], **wanted)
+        return {one["value"]: one["documents"] for one in found["facets"]["collection"]}
+
+    words = {"mode": "keyword", "top_k": 1}
+    assert await counted("rent", **words) == {"a": 2, "b": 1}
+    assert await counted("rent", **words, facets_scope="hits") == {"a": 2, "b": 1}
+    assert await counted("rent", **words, offset=2) == {"a": 2, "b": 1}
+    assert await counted("rent", **words, group_by="document") == {"a": 2, "b": 1}
+    assert await counted('"bicycle"', top_k=1) == {"b": 1}
+    assert await counted("rent", **words, collections=["b", "c"]) == {"b": 1}
+    assert await counted("zebra", **words) == {}
+    assert await counted("rent", top_k=1) == {"a": 2, "b": 2, "c": 1}
+    assert await counted("rent", top_k=1, min_relevance=0.3) == {"a": 2, "b": 1}
+    assert await counted("rent", **words, facets_scope="all") == {"a": 2, "b": 2, "c": 1}
+    assert await counted("zebra", **words, facets_scope="all", collections=["b", "c"]) == {"b": 2, "c": 1}
+
+
 async def test_a_facet_counts_the_most_frequent_values(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "FACET_VALUES", 2)
     kinds = ["x", "y", "y", "z", "z", "z"]
@@ -197,6 +220,7 @@ async def test_a_facet_counts_the_most_frequent_values(search: Search, monkeypat
         {"min_relevance": 1.1},
         {"min_relevance": -0.1},
         {"facets": []},
+        {"facets_scope": "page"},
         {"facets": ["colour"]},
         {"facets": ["metadata."]},
         {"facets": ["created_at"]},

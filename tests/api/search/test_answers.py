@@ -201,16 +201,42 @@ FAILURES: dict[str, tuple[Script, int, str]] = {
         502,
         "The chat endpoint leads elsewhere (status 302), which is not followed",
     ),
-    "a page": (chat_server.answers(200, b"<html>It works!</html>"), 502, "The chat endpoint wrote nothing."),
+    "a page": (
+        chat_server.answers(200, b"<html>It works!</html>"),
+        502,
+        "The chat endpoint gave an answer that is not",
+    ),
+    "a whole completion": (
+        chat_server.answers(200, b'{"choices": [{"message": {"content": "Hello"}}]}'),
+        502,
+        "The chat endpoint gave an answer that is not a stream of a chat completion.",
+    ),
+    "its own words": (
+        chat_server.answers(
+            400, b'{"error": {"message": "Context is %s\\n\\u0007too long", "code": 1}}' % KEY.encode()
+        ),
+        502,
+        "The chat endpoint answered with status 400. It said: Context is … too long.",
+    ),
+    "many words of its own": (
+        chat_server.answers(500, b'{"error": "%s"}' % (b"x" * 5000)),
+        502,
+        f"The chat endpoint answered with status 500. It said: {'x' * limits.CHAT_ERROR_CHARS}.",
+    ),
+    "no tokens left": (
+        says(finish="length"),
+        502,
+        "The chat endpoint used all its tokens before it wrote a word.",
+    ),
     "malformed events": (
         chat_server.sends(HEAD, b"data: {oops\n\n"),
         502,
-        "The chat endpoint gave an answer that is no",
+        "The chat endpoint gave an answer that is not a stream",
     ),
     "an error as event": (
-        chat_server.sends(HEAD, b'data: {"error": "x"}\n\n'),
+        chat_server.sends(HEAD, b'data: {"error": {"message": "The model is asleep."}}\n\n'),
         502,
-        "The chat endpoint gave an answer",
+        "The chat endpoint reported an error: The model is asleep.",
     ),
     "hanging up": (chat_server.sends(b""), 503, "The chat endpoint cannot be used. The host 127.0.0.1 broke off"),
     "silence": (
@@ -417,3 +443,41 @@ async def test_without_an_endpoint_the_best_sentences_are_the_answer(search: Sea
     assert (nothing["found"], nothing["answer"], nothing["sentences"]) == (False, NOT_FOUND, [])
     streamed = await search.api.post("/answer", {"query": "deposit", "stream": True})
     assert [name for name, _ in events(streamed.text)][-1] == "end"
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+async def test_streams_that_the_openai_client_reads_are_read(
+    asked: Search, chat: ChatServer, end: bytes, size: int
+) -> None:
+    """Empty or null where others leave members out, and any line end."""
+    said = json.dumps({"sentence": "The deposit is three months of rent.", "quotes": []})
+    choices: list[Any] = [
+        {"delta": None, "finish_reason": ""},
+        {"delta": {"content": None}, "finish_reason": ""},
+        {"delta": {"content": said + "\n"}, "finish_reason": ""},
+        {"delta": None, "finish_reason": "stop"},
+    ]
+    events = [b"data: " + json.dumps({"choices": [each]}).encode() + end * 2 for each in choices]
+    whole = b": a comment" + end + b'data: {"choices": [], "usage": null}' + end * 2 + b"".join(events)
+    chat.script = chat_server.sends(HEAD, *(whole[at : at + size] for at in range(0, len(whole), size)))
+    found = await asked.api.post("/answer", {"query": "deposit"})
+    assert found.status_code == 200, found.text
+    assert [one["text"] for one in found.json()["sentences"]] == ["The deposit is three months of rent."]
+    assert found.json()["complete"]
+
+
+async def test_a_model_that_wants_max_completion_tokens_gets_them(asked: Search, chat: ChatServer) -> None:
+    usual = says(line("The deposit is three months of rent."))
+    refusal = b'{"error": {"message": "Unsupported parameter: use \'max_completion_tokens\' instead."}}'
+
+    async def script(request: Asked, write: chat_server.Write) -> None:
+        refused = "max_tokens" in request.body
+        await (chat_server.answers(400, refusal) if refused else usual)(request, write)
+
+    chat.script = script
+    for _ in range(2):
+        found = await asked.api.post("/answer", {"query": "deposit"})
+        assert found.status_code == 200, found.text
+    names = [next(name for name in one.body if name.startswith("max_")) for one in chat.asked]
+    assert names == ["max_tokens", "max_completion_tokens", "max_completion_tokens"]

@@ -35,7 +35,10 @@ async def test_a_sentence_of_a_completed_document_is_found_with_its_page(search:
     document = await Office(search.api).sealed(title="Lease of the harbour", signers=[signer("ann")])
     record = await entry(search.api, document)
     assert (record["filename"], record["media_type"]) == ("Lease of the harbour.pdf", "application/pdf")
-    assert (record["collection"], record["metadata"]) == ("signed", {})
+    said = {"signed": True, "signer": "ann@example.com", "verification_code": document["verification_code"]}
+    assert (record["collection"], record["metadata"]) == ("signed", said)
+    by_code = {"field": "metadata.verification_code", "op": "eq", "value": document["verification_code"]}
+    assert {one["metadata"]["document_id"] for one in await search.ask(SENTENCE, filter=by_code)} == {document["id"]}
     [best, *_] = await search.ask(SENTENCE, filter={"signed": True})
     assert SENTENCE in best["text"]
     place = best["metadata"]
@@ -169,3 +172,27 @@ async def test_what_stands_for_a_document_is_never_replaced(search: Search) -> N
     answer = await search.api.call("PUT", path, files=file)
     assert answer.status_code == 409
     assert (await search.api.get(path)).json() == record
+
+
+async def test_the_collection_of_completed_documents_takes_no_others(search: Search) -> None:
+    api, said = search.api, "reserved for documents that were completed here"
+    file = {"file": ("a.txt", b"A note.", "text/plain")}
+    refused = await api.call("POST", "/documents/upload", files=file, data={"collection": "signed"})
+    assert (refused.status_code, said in refused.json()["error"]) == (400, True)
+    assert (await api.get("/documents")).json()["documents"] == []
+    note = await search.indexed("A note.", "note.txt")
+    moved = await api.call("PATCH", f"/documents/{note}", json={"collection": "signed"})
+    assert (moved.status_code, said in moved.json()["error"]) == (400, True)
+
+
+async def test_what_a_completed_document_says_of_itself_cannot_be_changed(search: Search) -> None:
+    record = await entry(search.api, await Office(search.api).sealed())
+    path, kept = f"/documents/{record['doc_id']}", record["metadata"]
+    forged = await search.api.call("PATCH", path, json={"metadata": {**kept, "verification_code": "AAAA-BBBB-CCCC"}})
+    assert (forged.status_code, "verification_code" in forged.json()["error"]) == (400, True)
+    for given in ({"year": 2026}, {**kept, "year": 2026}):
+        filed = await search.api.call("PATCH", path, json={"metadata": given})
+        assert (filed.status_code, filed.json()["metadata"]) == (200, {**kept, "year": 2026})
+    elsewhere = await search.api.call("PATCH", path, json={"collection": "leases"})
+    back = await search.api.call("PATCH", path, json={"collection": "signed"})
+    assert (elsewhere.json()["collection"], back.json()["collection"]) == ("leases", "signed")

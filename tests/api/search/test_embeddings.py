@@ -9,7 +9,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.search.embedders import Embedders
-from tests.api.answers import faults
+from tests.api.answers import faults, reason
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
 from tests.search.hashing import DIMENSIONS
@@ -84,9 +84,17 @@ async def test_the_real_openai_client_reads_our_errors(search: Search) -> None:
     async with client(search) as real:
         with pytest.raises(openai.BadRequestError) as refused:
             await real.embeddings.create(model="any", input="a", dimensions=128)
-        assert refused.value.response.json()["error"].startswith("dimensions must be 64")
-        with pytest.raises(openai.BadRequestError):
+        assert refused.value.message.count("dimensions must be 64") == 1
+        assert (refused.value.code, refused.value.type) == ("invalid_request", "invalid_request_error")
+        with pytest.raises(openai.BadRequestError, match="token arrays are not supported"):
             await real.embeddings.create(model="any", input=[[1, 2, 3]])
+    network: Any = search.api.client()
+    wrong = openai.AsyncOpenAI(base_url="http://deedbox.test/v1", api_key="none", http_client=network, max_retries=0)
+    async with wrong as real:
+        with pytest.raises(openai.AuthenticationError) as unknown:
+            await real.embeddings.create(model="any", input="a")
+        assert (unknown.value.code, unknown.value.type) == ("invalid_key", "authentication_error")
+    async with client(search) as real:
         assert (await real.embeddings.create(model="any", input="a", dimensions=DIMENSIONS)).data
 
 
@@ -131,8 +139,8 @@ async def test_what_openai_would_not_take_either_is_400(search: Search, body: di
 async def test_token_arrays_are_refused_by_name(search: Search, tokens: list[Any]) -> None:
     answer = await search.api.post("/v1/embeddings", {"input": tokens})
     assert faults("/v1/embeddings", answer, 400) == []
-    assert "input: token arrays are not supported" in answer.json()["error"]
-    assert "Send the text" in answer.json()["error"]
+    assert "input: token arrays are not supported" in reason(answer)
+    assert "Send the text" in reason(answer)
 
 
 async def test_an_answer_too_large_to_be_kept_is_made_again_for_a_retry(
@@ -170,7 +178,7 @@ async def test_without_a_model_the_answer_says_what_to_run(api: Api, path: str) 
     api.deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
     answer = await api.post(path, {PATHS[path]: "a"})
     assert faults(path, answer, 503) == []
-    assert answer.json()["error"] == "No embedding model is installed. Run: deedbox model install"
+    assert reason(answer) == "No embedding model is installed. Run: deedbox model install"
     assert answer.headers["X-Service-Error-Code"] == "model_missing"
 
 

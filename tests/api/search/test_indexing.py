@@ -241,6 +241,28 @@ async def test_a_retry_with_the_same_key_starts_no_second_run(search: Search) ->
     assert faults("/documents/index", other, 409) == []
 
 
+async def test_replays_of_an_index_request_are_byte_identical(search: Search) -> None:
+    await search.upload(TEXT)
+    request: dict[str, Any] = {"headers": {"Idempotency-Key": "index-1"}}
+    first = await search.api.post("/documents/index", {}, **request)
+    await search.indexed(TEXT + " Later, so that the index has grown.")
+    answers = [await search.api.post("/documents/index", {}, **request) for _ in range(2)]
+    assert [answer.content for answer in answers] == [first.content] * 2
+    assert {answer.headers.get("Idempotency-Replayed") for answer in answers} == {"true"}
+    assert first.status_code == answers[0].status_code == 200
+
+
+async def test_replays_of_an_asynchronous_index_request_are_byte_identical(search: Search) -> None:
+    await search.upload(TEXT)
+    request: dict[str, Any] = {"headers": {"Idempotency-Key": "index-1", "Prefer": "respond-async"}}
+    first = await search.api.post("/documents/index", {}, **request)
+    location = first.headers["Location"]
+    while (await search.api.get(location)).json()["status"] != "done":
+        await asyncio.sleep(0.01)
+    again = await search.api.post("/documents/index", {}, **request)
+    assert (again.status_code, again.content, again.headers["Location"]) == (202, first.content, location)
+
+
 async def test_an_embedder_that_fails_leaves_no_document_stuck(search: Search) -> None:
     doc_id = await search.upload(TEXT)
     usual = search.embedder.embed

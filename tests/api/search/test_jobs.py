@@ -77,13 +77,13 @@ async def test_a_cancelled_run_ends_and_leaves_no_document_stuck(search: Search)
     while not search.api.deedbox.ingest.runs.waiting:
         await asyncio.sleep(0.01)  # until it waits for that very run
     answer = await search.api.call("DELETE", f"/jobs/{job_id}")
-    assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
+    assert (answer.status_code, answer.json()["status"]) == (200, "canceled")
     assert answer.json()["finished_at"]
     gate.opened.set()
     assert faults("/documents/index", await waiting, 409) == []
     while any([(await search.record(doc_id))["status"] == "indexing" for doc_id in doc_ids]):
         await asyncio.sleep(0.01)
-    assert (await search.api.get(f"/jobs/{job_id}")).json()["status"] == "cancelled"
+    assert (await search.api.get(f"/jobs/{job_id}")).json()["status"] == "canceled"
     assert (await search.index())["documents_processed"] == 8
     assert (await search.api.get("/stats")).json()["index_size"] == 16
 

@@ -132,6 +132,12 @@ async def test_a_tool_does_what_the_key_may_and_says_what_it_cannot(
             assert "no such page" in await refused(client, "read_page", doc_id=mine, page=1)
             assert "documents:read" in await refused(client, "list_templates")
             assert "no field" in await refused(client, "search", query="x", filter={"field": "colour", "op": "exists"})
+            for wrong, said in (
+                ({"query": "x", "top_k": "many"}, "top_k: must be a whole number"),
+                ({"query": "x", "top_k": 0}, "top_k: at least 1"),
+                ({}, "query: missing"),
+            ):
+                assert await refused(client, "search", **wrong) == f"search: {said}"
             for wrong in ({"query": ""}, {"query": "x", "top_k": limits.TOOL_PASSAGES + 1}, {"query": "x", "more": 1}):
                 assert "search: " in await refused(client, "search", **wrong)
             assert "doc_id" in await refused(client, "read_passages", doc_id="../../api/v1/keys")
@@ -177,3 +183,22 @@ async def outside_the_protocol(search: Search, key: Key) -> None:
     for content, message in ((large, "too large"), (many, "values")):
         answer = await search.api.call("POST", "/mcp", content=content, key=key, headers=typed)
         assert (answer.status_code, message in answer.json()["error"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "https://evil.test"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": "http://deedbox.test"}, 200),
+        ({}, 200),
+    ],
+)
+async def test_a_page_of_another_site_cannot_use_the_tools(
+    search: Search, headers: dict[str, str], status: int
+) -> None:
+    accepted = {"Accept": "application/json, text/event-stream", **headers}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    answer = await search.api.call("POST", "/mcp", json=asked, headers=accepted)
+    assert answer.status_code == status, answer.text

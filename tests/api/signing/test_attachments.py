@@ -31,7 +31,7 @@ FIELDS = [
     field("radio", 1, group="Pets", label="No"),
     field("text", 2, label="Which pet", show_if={"field": "Pets", "equals": "Yes"}, max_length=10),
     field("text", 3, label="Why none", show_if={"field": "Pets", "equals": "No"}),
-    field("text", 4, label="Postcode", pattern="[0-9]{5}", font_size=16),
+    field("text", 4, label="Postcode", pattern="[0-9]{5}", hint="five digits", font_size=16),
     field("number", 5, label="Rent", read_only=True),
     field("attachment", 6, label="Passport"),
     field("attachment", 7, "bob", label="Photo"),
@@ -69,7 +69,7 @@ async def test_every_kind_of_field_reaches_the_sealed_file(office: Office) -> No
     values = {known["Yes"]: "true", known["Which pet"]: "a cat", known["Why none"]: "none", known["Postcode"]: "3704"}
     wrong = await office.sign(document, "ann", values=values)
     assert (wrong.status_code, wrong.json()["error"]) == (
-        400, "Postcode: This is not as it is asked for: it must match [0-9]{5}",
+        400, "Postcode: This is not in the form that is asked for: five digits",
     )  # fmt: skip
     signed = await office.sign(document, "ann", values={**values, known["Postcode"]: "37073"})
     assert signed.status_code == 200, signed.text
@@ -160,6 +160,7 @@ async def test_all_of_it_works_on_the_plain_page(office: Office) -> None:
         first = (await browser.get(own)).text
         assert "Which pet" not in asked(first), "it is hidden until it is asked for"
         assert 'value="1,250.5"' in first
+        assert ("five digits" in first, "[0-9]{5}" in first) == (True, False), "words, and no regular expression"
         group = re.findall(r'type="radio" name="(\S+-group)" value="(\S+)"', first)
         assert [value for _, value in group] == [known["Yes"], known["No"]]
         form = {"act": "keep", group[0][0]: known["Yes"], known["Postcode"]: "37073"}
@@ -175,7 +176,11 @@ async def test_all_of_it_works_on_the_plain_page(office: Office) -> None:
         assert 'value="a dog"' in refused.text, "what is typed stays, though the file is refused"
         wrong = {**typed, known["Postcode"]: "none"}
         refused = await browser.post(upload, data=wrong, files={part: ("p.pdf", PASSPORT)})
-        assert (refused.status_code, "must match" in refused.text, 'value="none"' in refused.text) == (400, True, True)
+        assert (refused.status_code, "not in the form" in refused.text, 'value="none"' in refused.text) == (
+            400,
+            True,
+            True,
+        )
         assert (await browser.post(upload, data=typed, files={part: ("p.pdf", PASSPORT)})).status_code == 303
         third = (await browser.get(own)).text
         assert f"{upload.removesuffix('/upload')}/pages/2.webp" in third

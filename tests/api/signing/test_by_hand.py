@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.pdf.strokes import Drawing
 from tests.api.answers import faults
-from tests.api.signing.conftest import Office
+from tests.api.signing.conftest import Office, signer
 from tests.pdf.drawings import drawn
 from tests.pdf.test_strokes import curves, kinds
 
@@ -113,3 +114,30 @@ async def test_what_no_hand_can_write_is_refused_and_only_a_signer_has_one(offic
             assert faults("/sign/hand.svg", await browser.get(f"/hand.svg?{query}"), 400) == [], query
     async with office.api.client() as stranger:
         assert (await stranger.get(f"/sign/{signer}/hand.svg?text=Ann")).status_code == 401
+
+
+async def test_a_signature_too_small_for_its_name_is_refused_with_the_size(office: Office) -> None:
+    people = [{**signer("ann"), "name": "Maximiliane von Hohenstein-Waldburg"}]
+    place: dict[str, Any] = {"type": "signature", "signer": "ann@example.com", "page": 1, "x": 0.1, "y": 0.8}
+
+    async def asked(w: float, h: float) -> Any:
+        return await office.api.post(
+            "/api/v1/documents", office.body(signers=people, fields=[{**place, "w": w, "h": h}])
+        )
+
+    for small in ((0.05, 0.06), (0.5, 0.01)):
+        refused = await asked(*small)
+        assert refused.status_code == 400
+        assert "too small for 'Maximiliane von Hohenstein-Waldburg'" in refused.json()["error"]
+        [w, h] = re.findall(r"\b[wh] (0\.\d+)", refused.json()["error"])
+    made = await asked(float(w), float(h))
+    assert made.status_code == 201, made.text
+    assert (await office.api.post(f"/api/v1/documents/{made.json()['id']}/send")).status_code == 200
+    signature = {"kind": "typed", "text": "Maximiliane von Hohenstein-Waldburg"}
+    assert (await office.sign(made.json(), "ann", signature=signature)).status_code == 200
+
+
+async def test_initials_too_small_to_be_read_are_refused(office: Office) -> None:
+    place = {"type": "initials", "signer": "ann@example.com", "page": 1, "x": 0.1, "y": 0.8, "w": 0.005, "h": 0.02}
+    refused = await office.api.post("/api/v1/documents", office.body(fields=[place]))
+    assert (refused.status_code, "too small for 'A'" in refused.json()["error"]) == (400, True)

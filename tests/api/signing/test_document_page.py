@@ -181,7 +181,7 @@ async def test_void_asks_why_and_tells_it(office: Office) -> None:
         done = await client.post(path, data={"reason": "Wrong rent"})
         assert (done.status_code, done.headers["location"]) == (303, f"{place(document)}?done=withdrawn")
         after = (await client.get(done.headers["location"])).text
-        assert ("Everyone who was asked is told." in after, "Wrong rent" in after) == (True, True)
+        assert ("Withdrawn. No mail server is set" in after, "Wrong rent" in after) == (True, True)
         again = await client.post(path, data={"reason": "Wrong rent"})
         assert (again.status_code, "was voided" in again.text) == (409, True)
     assert (await office.document(document["id"]))["void"]["reason"] == "Wrong rent"

@@ -133,3 +133,25 @@ async def test_an_invitation_that_has_not_left_is_taken_back_when_its_document_i
         assert await api.rows("select kind from mails") == [("invitation",)]
         assert (await api.post(f"/api/v1/documents/{document['id']}/void")).status_code == 200
         assert await api.rows("select kind from mails") == []
+
+
+async def test_a_second_reminder_names_the_time_of_its_own_limit(office: Office) -> None:
+    document = await office.create(send=True)
+    path = f"/api/v1/documents/{document['id']}/remind"
+    assert (await office.api.post(path)).status_code == 200
+    office.api.clock.forward(60)
+    soon = await office.api.post(path)
+    assert (soon.status_code, soon.headers["retry-after"]) == (429, "3540")
+    assert soon.headers.get_list("x-ratelimit-reset") == [str(int(office.api.clock.now().timestamp()) + 3540)]
+
+
+@pytest.mark.parametrize("language", ["xx", "tlh", "EN", "en-gb", "ru"])
+async def test_an_unknown_language_is_refused_with_those_known(office: Office, language: str) -> None:
+    known = "en, de, fr, es, pt, ar, zh and ja"
+    for body in ({"language": language}, {"signers": [signer("ann", language=language)]}):
+        answer = await office.api.post("/api/v1/documents", office.body(**body))
+        assert (answer.status_code, known in answer.json()["error"]) == (400, True), answer.text
+
+
+async def test_a_language_may_name_its_region(office: Office) -> None:
+    assert (await office.create(language="de-AT"))["language"] == "de-AT"

@@ -1,6 +1,9 @@
 """The list of documents for people who are signed in: views with their counts, and filters in the address."""
 
+import asyncio
+import base64
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,6 +13,7 @@ from deedbox.kernel import limits
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.dashboard import signed_in
 from tests.api.signing.packets import three
+from tests.pdf.test_convert import docx
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
 
@@ -59,7 +63,8 @@ async def test_tabs_count_by_state_and_waiting_for_me_stands_first(office: Offic
             ("Drafts", "1"),
             ("Being signed", "2"),
             ("Completed", "0"),
-            ("Declined, expired, withdrawn", "1"),
+            ("Not completed", "1"),
+            ("Failed", "0"),
         ]
         assert titles(await client.get(f"{LIST}?view=drafts")) == ["Offer <b>"]
         assert titles(await client.get(f"{LIST}?view=open")) == ["Annex", "Lease"]
@@ -81,6 +86,19 @@ async def test_a_document_waits_for_me_only_while_it_is_my_turn(office: Office) 
         await office.completed(document)
         assert titles(await client.get(mine)) == []
         assert titles(await copied.get(mine)) == []
+
+
+async def test_failed_documents_have_their_own_place_and_are_no_drafts(office: Office, word_processor: Path) -> None:
+    word_processor.write_bytes(b"no pdf at all")
+    word = {"name": "lease.docx", "content_base64": base64.b64encode(docx("Lease")).decode()}
+    document = await office.create(title="Broken", file=word)
+    async with asyncio.timeout(60):
+        while (await office.document(document["id"]))["status"] == "processing":
+            await asyncio.sleep(0.05)
+    async with signed_in(office.api) as client:
+        assert titles(await client.get(f"{LIST}?view=failed")) == ["Broken"]
+        assert titles(await client.get(f"{LIST}?view=drafts")) == []
+        assert counts(await client.get(LIST))["Failed"] == "1"
 
 
 async def test_filters_stand_in_the_address_and_are_kept_in_every_link(office: Office) -> None:

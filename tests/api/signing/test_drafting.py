@@ -89,7 +89,9 @@ async def test_nothing_leaves_before_send_and_a_double_press_sends_once(
     document = await office.document(path.rpartition("/")[2])
     assert (document["status"], document["source"], document["title"]) == ("draft", "dashboard", "Lease of 2026")
     assert document["parties"] == []
-    assert "Send to 4 people" in (await browser.get(f"{path}/review")).text
+    page = (await browser.get(f"{path}/review")).text
+    assert "Send to 4 people" in page
+    assert re.search(r'placeholder="[^"]+ asks you to sign: Lease of 2026"', page), "the usual subject"
     view = await browser.get(f"{path}/preview", params={"as": keys[3]})
     assert (view.status_code, view.text.count('class="mine"'), view.text.count('class="theirs"')) == (200, 2, 4)
     assert await left(office.api) == [[(0,)], [(0,)]]

@@ -140,7 +140,7 @@ async def test_of_two_cookies_each_place_has_its_own_session(office: Office) -> 
         signed = await browser.post(own, data=form, headers={**TAB, "Cookie": "; ".join(sent)})
         assert signed.status_code == 303, signed.text
     [act] = await trail(office, document, "signer.signed")
-    assert "mailed_link" in str(act), act
+    assert "kept_link" in str(act), act
 
 
 async def test_the_frame_shows_what_the_guard_refuses_too(office: Office) -> None:

@@ -416,7 +416,7 @@ async def test_sessions_that_are_over_are_forgotten_and_their_rows_stay(office: 
     assert len(await trail(office, document, "signer.page_viewed")) == 1
 
 
-async def test_the_certificate_does_not_say_mailed_of_a_link_that_never_left(office: Office) -> None:
+async def test_evidence_and_certificate_agree_on_a_link_that_was_not_mailed(office: Office) -> None:
     document = await office.create(send=True)
     [path] = await mailed(office)
     async with office.api.client() as browser:
@@ -424,7 +424,9 @@ async def test_the_certificate_does_not_say_mailed_of_a_link_that_never_left(off
         await browser.get(f"{own}/session")
         assert (await signed(browser, own)).status_code == 200
     found = await office.completed(document)
-    assert found["parties"][0]["signers"][0]["identity"] == "mailed_link"
+    assert found["parties"][0]["signers"][0]["identity"] == "kept_link"
+    evidence = (await office.api.get(f"/api/v1/documents/{document['id']}/evidence")).json()
+    assert evidence["signers"][0]["identity"] == "kept_link"
     text = told((await office.api.get(f"/api/v1/documents/{document['id']}/certificate")).content)
     assert "link that was not mailed" in text
     assert "sent to the e-mail address" not in text
@@ -445,3 +447,27 @@ async def test_a_key_vouches_for_who_came_by_its_link_also_where_a_code_was_give
     text = told((await office.api.get(f"/api/v1/documents/{document['id']}/certificate")).content)
     for words in ("Access code agreed with the sender", "the sender vouches for the person"):
         assert words in text, words
+
+
+@pytest.mark.one_database
+async def test_the_opening_page_counts_what_must_be_filled_in(office: Office) -> None:
+    def field(kind: str, y: float, **more: Any) -> dict[str, Any]:
+        at = {"page": 1, "x": 0.1, "y": y, "w": 0.3, "h": 0.03, "signer": "ann@example.com"}
+        return {"type": kind, **at, **more}
+
+    fields = [
+        field("text", 0.1, label="City"),
+        field("text", 0.2, label="Nickname", required=False),
+        field("radio", 0.3, label="Yes", group="Pets"),
+        field("radio", 0.35, label="No", group="Pets"),
+        field("name", 0.4),
+        field("checkbox", 0.5, required=False),
+        field("signature", 0.6),
+    ]
+    await office.create(send=True, fields=fields)
+    [path] = await mailed(office)
+    shown = await office.api.get(path, key=None, headers=HTML)
+    assert re.search(r"<dt>Fields to fill in</dt><dd[^>]*>2</dd>", shown.text)
+    async with office.api.client() as browser:
+        page = (await browser.get(await entered(browser, path), headers=HTML)).text
+    assert ("Checkbox" in page, 'data-name="I agree"' in page) == (True, False)

@@ -186,6 +186,8 @@ async def test_text_in_fields_of_no_form_is_in_the_sealed_file_and_what_cannot_b
     made = await office.sealed(file=sent_as("lease.pdf", file(without("Widget", **text_field()))))
     assert WORD in text_of((await office.api.get(f"{PATH}/{made['id']}/signed")).content)
     assert made["files"][0]["removed"] == [clean.FORM]
+    [stated] = (await office.api.get(f"{PATH}/{made['id']}/evidence")).json()["document"]["originals"]
+    assert (stated["removed"], stated["pages"]) == ([clean.FORM], made["files"][0]["pages"])
     lost = sent_as("lease.pdf", file(without("FreeText", Contents="Договор")))
     assert (await refused(office, file=lost)).startswith("lease.pdf: Page 1 of this PDF has a text")
     noted = await office.create(file=sent_as("lease.pdf", file(with_look("Stamp", Contents="No!"))))

@@ -1,9 +1,14 @@
 """The mails of real documents say what happened: to signers, to those who are not needed, and to the sender."""
 
+import asyncio
+import base64
 import email
 import email.policy
 import io
+import re
 from datetime import timedelta
+from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +20,9 @@ from deedbox.accounts.workspace_profile import WorkspaceChange
 from deedbox.kernel.clock import instant
 from deedbox.mail import InboxMail
 from tests.api.signing.conftest import LINK, Mailing, Office, signer
+from tests.api.signing.packets import three
 from tests.pdf.papers import shown
+from tests.pdf.test_convert import docx
 
 pytestmark = pytest.mark.anyio
 
@@ -189,6 +196,29 @@ async def test_the_invitation_says_who_asks_for_whom_and_how_to_tell_that_it_is_
     assert (mail.mail.reply_to.address, mail.mail.reply_to.name) == (SENDER, "Mara Lind")
 
 
+async def test_failed_conversion_is_mailed_to_the_sender_and_emitted(office: Office, word_processor: Path) -> None:
+    await named(office)
+    word = {"name": "lease.docx", "content_base64": base64.b64encode(docx("Lease")).decode()}
+    alone = await office.create(file=word, send=True, metadata={"case": "7"})
+    mixed = {**three(send=True), "documents": [{"title": "Annex", "file": word}, three()["documents"][0]]}
+    packet = (await office.api.post("/api/v1/packets", mixed)).json()
+    word_processor.write_bytes(b"no pdf at all")
+    async with asyncio.timeout(60):
+        while len(found := await mails(office, "failed")) < 2:
+            await asyncio.sleep(0.05)
+    assert {(mail.listed.to, mail.listed.subject) for mail in found} == {
+        (SENDER, "Not sent: Lease"),
+        (SENDER, "Not sent: Annex"),
+    }
+    assert all("nobody was asked to sign" in mail.text and "lease.docx" in mail.text for mail in found)
+    events = (await office.api.get("/api/v1/events?limit=100")).json()["events"]
+    failed = {one["data"]["document_id"]: one["data"] for one in events if one["type"] == "document.failed"}
+    assert failed.keys() == {alone["id"], *(one["id"] for one in packet["documents"])}
+    assert (failed[alone["id"]]["status"], failed[alone["id"]]["metadata"]) == ("failed", {"case": "7"})
+    assert "lease.docx" in failed[alone["id"]]["reason"]
+    assert {data["packet_id"] for data in failed.values()} == {None, packet["id"]}
+
+
 async def test_without_a_named_sender_the_workspace_asks(office: Office) -> None:
     await named(office, sender_name=None, sender_email=None)
     await office.create(send=True)
@@ -208,6 +238,29 @@ async def test_a_draft_is_sent_in_the_name_of_who_sends_it_and_not_of_who_made_i
     await office.api.call("POST", f"/api/v1/documents/{document['id']}/remind")
     [again] = await mails(office, "reminder")
     assert "From: Mara Lind (Harbour Ltd)" in again.text
+
+
+async def test_message_without_subject_keeps_the_usual_one_in_each_language(office: Office) -> None:
+    await named(office)
+    people = [signer("ann", language="de"), signer("ben"), signer("cas", role="approver")]
+    document = await office.create(signers=people, message={"body": "See you soon"}, send=True)
+    assert document["message"] == {"subject": "", "body": "See you soon"}
+    office.api.clock.forward(1)
+    await office.api.call("POST", f"/api/v1/documents/{document['id']}/remind")
+    usual = {
+        "ann": "Mara Lind (Harbour Ltd) bittet um Ihre Unterschrift: Lease",
+        "ben": "Mara Lind (Harbour Ltd) asks you to sign: Lease",
+        "cas": "Mara Lind (Harbour Ltd) asks you to approve: Lease",
+    }
+    for kind, before in (
+        ("invitation", {}),
+        ("reminder", {"ann": "Erinnerung: ", "ben": "Reminder: ", "cas": "Reminder: "}),
+    ):
+        found = {mail.listed.to.partition("@")[0]: mail for mail in await mails(office, kind)}
+        for name, subject in usual.items():
+            assert found[name].listed.subject == before.get(name, "") + subject
+            assert unescape(re.sub(r"</?bdi>", "", found[name].html)).count(f';">{subject}</h1>') == 1, "the heading"
+            assert "See you soon" in found[name].text
 
 
 async def test_a_reminder_keeps_its_own_subject(office: Office) -> None:

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from tests.api.search.files import pdf
-from tests.api.signing.conftest import LEASE, Office, signer
+from tests.api.signing.conftest import LEASE, LINK, Mailing, Office, signer
+from tests.api.signing.dashboard import signed_in
 from tests.api.signing.packets import ANNEX, RULES, Packets
 from tests.api.signing.pages import BROWSER, once, owner, shown, upload, went, words
 from tests.api.signing.test_drafting import left, named, review
@@ -65,12 +66,12 @@ async def test_a_packet_is_made_of_files_drawn_on_reviewed_and_sent(office: Offi
         now = (await office.api.get(f"/api/v1/packets/{packet['id']}")).json()
         assert (now["expires_after_hours"], now["message"]["body"]) == (720, "Thanks")
         draft = shown(await client.get(f"{path}?done=changed"))
-        assert ["Review and send" in draft, "Lease Lease.pdf Draft" in draft] == [True, True]
+        assert [one in draft for one in ("Review and send", "Lease Lease.pdf Draft", "Saved.")] == [True] * 3
         form = await review(client, first)
         assert went(await client.post(f"{first}/send", data=form)) == f"{path}?done=sent"
         assert went(await client.post(f"{first}/send", data=form)) == f"{path}?done=sent", "a second press"
         assert [one["source"] for one in documents] == ["dashboard"] * 3
-        assert "Withdraw" in words(await client.get(path, headers={"X-Part": "acts"}))
+        assert "Withdraw" in words(await client.get(path, headers={"X-Part": "standing"}))
         await _followed(client, path)
 
 
@@ -79,7 +80,7 @@ async def _followed(client: httpx.AsyncClient, path: str) -> None:
     page = await client.get(path)
     told = shown(page)
     assert "Waiting for Ann since today" in told
-    assert "Ann ann@example.com Their turn" in told
+    assert "Ann ann@example.com Asked to sign" in told
     press = {"once": once(page)}
     assert went(await client.post(f"{path}/remind", data=press)) == f"{path}?done=reminded"
     assert went(await client.post(f"{path}/remind", data=press)) == f"{path}?done=reminded"
@@ -89,9 +90,9 @@ async def _followed(client: httpx.AsyncClient, path: str) -> None:
     with zipfile.ZipFile(io.BytesIO((await client.get(f"{path}/packet.zip")).content)) as packed:
         assert len(packed.namelist()) == 3
     assert (await client.get(f"{path}/certificate.pdf")).status_code == 409
-    without = await client.post(f"{path}/void", data={"reason": " "})
-    assert (without.status_code, "Reason: Fill this in." in words(without)) == (400, True)
-    assert went(await client.post(f"{path}/void", data={"reason": "Wrong flat"})) == f"{path}?done=voided"
+    without = await client.post(f"{path}/withdraw", data={"reason": " "})
+    assert (without.status_code, "Say why it is withdrawn" in words(without)) == (400, True)
+    assert went(await client.post(f"{path}/withdraw", data={"reason": "Wrong flat"})) == f"{path}?done=withdrawn"
     assert "Withdrawn" in shown(await client.get(path))
     assert "Move 3 documents" in shown(await client.get("/app/packets?q=mov"))
 
@@ -199,7 +200,67 @@ async def test_a_packet_s_events_stand_in_order_each_once(office: Office) -> Non
     assert [told.count(one) for one in ("Ann signed", "Document made")] == [1, 1], "what concerns all stands once"
 
 
+async def test_packet_page_corrects_a_signer_links_and_terms(mailing: Mailing) -> None:
+    packets = Packets(mailing.api)
+    packet = await packets.create(send=True)
+    await mailing.read(LINK, "ann", "Papers for a move")
+    async with signed_in(mailing.api) as client:
+        path = f"/app/packets/{packet['id']}"
+        [row] = re.findall(rf'href="({path}/signers/[^"]+)" dir="auto">Ann<', (await client.get(path)).text)
+        beside = shown(await client.get(f"/app/documents/{packet['documents'][0]['id']}"))
+        assert "Remind, correct and withdraw there: Open the packet" in beside
+        person = await client.get(row)
+        assert [f'action="{row}{one}"' in person.text for one in ("", "/link", "/in-person")] == [True] * 3
+        right = {"name": "Ann", "email": "wrong@", "language": "en", "once": once(person)}
+        wrong = await client.post(row, data=right)
+        assert (wrong.status_code, 'id="email-error"' in wrong.text) == (400, True)
+        assert went(await client.post(row, data={**right, "email": "new@example.com"})) == f"{path}?done=corrected"
+        assert (await packets.now(packet))["parties"][0]["signers"][0]["email"] == "new@example.com"
+        assert await mailing.read(LINK, "new", "Papers for a move"), "invited at the right address"
+        trails = [await mailing.api.get(f"/api/v1/documents/{one['id']}/audit") for one in packet["documents"]]
+        assert ["signer.corrected" in each.text for each in trails] == [True] * 3
+        made = await client.post(f"{row}/link")
+        assert re.search(r"/s/deed_sign_\w+", made.text)
+        terms = {"expires_at": "2031-01-01T10:00", "reminds": "yes", "first": "1", "every": "2", "max": "4"}
+        assert went(await client.post(f"{path}/terms", data=terms)) == f"{path}?done=changed"
+        now = await packets.now(packet)
+        assert (now["expires_at"], now["reminders"]["max"]) == ("2031-01-01T10:00:00Z", 4)
+        past = await client.post(f"{path}/terms", data={**terms, "expires_at": "2001-01-01T10:00"})
+        assert (past.status_code, 'value="2001-01-01T10:00"' in past.text) == (400, True)
+
+
+async def test_completed_packet_page_offers_every_sealed_file(office: Office) -> None:
+    packets = Packets(office.api)
+    packet = await packets.create(send=True)
+    for name in ("ann", "bob", "eve"):
+        await packets.sign(packet, name)
+    await packets.approve(packet, "kim")
+    await packets.reached(packet, "completed")
+    async with owner(office.api) as client:
+        path = f"/app/packets/{packet['id']}"
+        page = (await client.get(path)).text
+        sealed = [f"/app/documents/{one['id']}/signed.pdf" for one in packet["documents"]]
+        for one in (f"{path}/packet.zip", f"{path}/certificate.pdf", *sealed):
+            assert f'href="{one}"' in page
+            assert (await client.get(one)).status_code == 200
+
+
 @pytest.mark.one_database
+async def test_people_of_a_document_without_their_fields_are_shown(office: Office) -> None:
+    packets = Packets(office.api)
+    packet = await packets.create(send=True)
+    assert (await packets.sign(packet, "ann")).status_code == 200
+    lease, rules, _ = packet["documents"]
+    async with owner(office.api) as client:
+        assert re.search(
+            r"Ann ann@example.com .{0,40}?Signed", shown(await client.get(f"/app/documents/{lease['id']}"))
+        )
+        page = shown(await client.get(f"/app/documents/{rules['id']}"))
+        assert re.search(r"Ann ann@example.com .{0,40}?Shown", page), page
+        rows = (await client.get("/app/documents")).text
+        assert re.search(r"Ann\W{1,3}Shown", rows), rows
+
+
 async def test_a_draft_is_deleted(office: Office) -> None:
     packet = await Packets(office.api).create()
     async with owner(office.api) as client:

@@ -26,7 +26,9 @@ from tests.pdf.test_convert import docx
 pytestmark = pytest.mark.anyio
 TITLE, ALL = "Papers for a move", ("Lease", "Rules", "Annex")
 SENT = [("packet.sent", TITLE), *(("document.sent", title) for title in ALL)]
-SIGNED = [("document.signed", title) for title in ALL]
+SIGNED = [("document.signed", "Lease")]
+BY_EVE = [("document.signed", title) for title in ("Lease", "Annex")]
+"""The tenants have a field in the lease alone, the landlord in the annex as well."""
 
 
 @pytest.fixture
@@ -49,9 +51,9 @@ async def test_a_packet_of_three_for_two_ordered_parties_completes_as_the_contra
     assert [one["status"] for one in done["documents"]] == ["completed"] * 3
     events, party = await packets.events(packet), ("party.completed", TITLE)
     approved = [("document.approved", title) for title in ALL]
-    assert events[:18] == [*SENT, *SIGNED, *SIGNED, party, *SIGNED, *approved, party]
-    assert sorted(events[18:21]) == sorted(("document.completed", title) for title in ALL)
-    assert events[21:] == [("packet.completed", TITLE)]
+    assert events[:13] == [*SENT, *SIGNED, *SIGNED, party, *BY_EVE, *approved, party]
+    assert sorted(events[13:16]) == sorted(("document.completed", title) for title in ALL)
+    assert events[16:] == [("packet.completed", TITLE)]
     await _check_files(packets, done)
     assert await told_by_mail(office) == [
         ("ann", "completion"),
@@ -441,3 +443,48 @@ async def test_who_has_no_role_in_a_template_reads_its_document_and_a_role_witho
     assert answer.json()["error"] == (
         "House rules: its role Landlord is no party of the packet. Give a party this name, with its people."
     )
+
+
+async def test_a_document_without_a_field_is_shown_and_not_signed(packets: Packets) -> None:
+    packet = await packets.create(send=True)
+    for name in ("ann", "bob", "eve"):
+        assert (await packets.sign(packet, name)).status_code == 200
+    assert (await packets.approve(packet, "kim")).status_code == 200
+    done = await packets.reached(packet, "completed")
+    _, rules, annex = done["documents"]
+    await _check_said(packets, rules, {"Ann": "shown", "Bob": "shown", "Eve": "shown", "Kim": "approved"})
+    await _check_said(packets, annex, {"Ann": "shown", "Bob": "shown", "Eve": "signed", "Kim": "approved"})
+    whole = told((await packets.api.get(f"/api/v1/packets/{packet['id']}/certificate")).content)
+    assert whole.count("Shown, not signed: Rules") == 3
+    assert whole.count("Shown, not signed: Annex") == 2
+    assert "Shown, not signed: Lease" not in whole
+    assert whole.count("I agree to sign these documents") == 3
+
+
+async def _check_said(packets: Packets, document: Any, wanted: dict[str, str]) -> None:
+    """Trail, evidence, certificate and verification code say of each person what they did with this document."""
+    path = f"/api/v1/documents/{document['id']}"
+    trail = (await packets.api.get(f"{path}/audit?limit=100")).json()["audit"]
+    parties = (await packets.api.get(path)).json()["parties"]
+    people = {one["id"]: one["name"] for party in parties for one in party["signers"]}
+    acts = {"shown": "document.viewed", "signed": "signer.signed", "approved": "signer.approved"}
+    rows = {people[row["actor"]]: row for row in trail if row["act"] in acts.values()}
+    assert {name: row["act"] for name, row in rows.items()} == {name: acts[how] for name, how in wanted.items()}
+    evidence = (await packets.api.get(f"{path}/evidence")).json()
+    for one in evidence["signers"]:
+        how = wanted.get(one["name"])
+        if how == "shown":
+            claims = [one[claim] for claim in ("consent", "signed_at", "signed_sha256", "marks", "values")]
+            assert (one["status"], claims) == ("shown", [None, None, None, [], {}])
+            assert "consent" not in rows[one["name"]]["detail"]
+        elif how:
+            assert one["status"] == "signed"
+            assert one["consent"]
+            assert one["signed_at"]
+    certificate = told((await packets.api.get(f"{path}/certificate")).content)
+    shown = [name for name, how in wanted.items() if how == "shown"]
+    assert certificate.count("Shown, not signed") == 2 * len(shown), "with the time, and in place of a signature"
+    assert certificate.count("I agree to sign these documents") == list(wanted.values()).count("signed")
+    vouched = (await packets.api.get(f"/api/v1/verify/{document['verification_code']}")).json()["signers"]
+    said = {one["name"]: (one["status"], one["signed_at"]) for one in vouched if one["name"] in wanted}
+    assert {name for name, one in said.items() if one == ("shown", None)} == set(shown)

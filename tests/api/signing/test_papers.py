@@ -149,7 +149,7 @@ async def test_what_cannot_be_converted_has_failed_and_says_why(
     failed = await settled(office, made)
     assert failed["status"] == "failed"
     assert word in failed["error"] or "not a PDF" in failed["error"]
-    assert await office.events(made) == []
+    assert await office.events(made) == ["document.failed"]
     assert faults(PATH, await office.api.call("POST", f"{PATH}/{made['id']}/send"), 409) == []
     trail = (await office.api.get(f"{PATH}/{made['id']}/audit")).json()["audit"]
     assert [row["act"] for row in trail] == ["document.created", "document.failed"]

@@ -122,7 +122,7 @@ async def test_a_document_is_passed_on_and_everyone_is_told(office: Office) -> N
     assert "Ann was asked first" in letters["eve", "invitation"]
     [row] = await trail(office, document, "signer.delegated")
     assert (row["actor"], row["detail"]["email"]) == (people(document)["Ann"], "eve@example.com")
-    assert (row["detail"]["reason"], row["detail"]["identity"]) == ("Eve signs leases", "mailed_link")
+    assert (row["detail"]["reason"], row["detail"]["identity"]) == ("Eve signs leases", "kept_link")
     now = await office.document(document["id"])
     assert (await office.sign(now, "eve")).status_code == 200
     done = await office.completed(document)
@@ -252,10 +252,20 @@ async def test_what_became_of_it_is_shown_once_on_the_device_of_another(
     document = await office.create(send=True, signers=[signer("ann"), signer("bob")])
     ann, browser = people(document)["Ann"], await host(office)
     await browser.post(f"/app/documents/{document['id']}/signers/{ann}/in-person")
-    assert (await browser.get(f"/sign/{ann}", headers=HTML)).status_code == 200
+    name = HOST["name"]
+    for _ in range(2):  # a look changes nothing
+        first = await browser.get(f"/sign/{ann}", headers=HTML)
+        assert ("please read and sign" in first.text, f"{name} of Main has given you" in first.text) == (True, True)
+    assert (await office.document(document["id"]))["parties"][0]["signers"][0]["viewed_at"] is None
+    assert (await browser.post(f"/sign/{ann}", data={"act": "begin"}, headers=HTML)).status_code == 303
+    for _ in range(2):  # a reload goes on
+        assert 'id="sheet"' in (await browser.get(f"/sign/{ann}", headers=HTML)).text
     page = await browser.post(f"/sign/{ann}", data=form, headers=HTML)
     assert (page.status_code, said in page.text, ".webp" in page.text) == (200, True, False), page.text
-    assert (await browser.get(f"/sign/{ann}", headers=HTML)).status_code == 401
+    assert f"give this device back to {name}" in page.text
+    again = await browser.post(f"/sign/{ann}", data=form, headers=HTML)  # a reload
+    for answer in (again, await browser.get(f"/sign/{ann}", headers=HTML)):
+        assert (answer.status_code, f"give this device back to {name}" in answer.text) == (401, True)
 
 
 async def test_a_host_has_a_name(office: Office) -> None:

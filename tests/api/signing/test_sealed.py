@@ -5,15 +5,18 @@ import hashlib
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from msgspec import UNSET, UnsetType
 
 from deedbox.evidence import file as evidence
 from deedbox.kernel.jobs import Runner
 from tests.api.signing.conftest import LEASE, Office, signer
 from tests.api.signing.test_signer import drawn
 from tests.pdf.test_certificate import told
+
+T = TypeVar("T")
 
 pytestmark = pytest.mark.anyio
 
@@ -86,8 +89,15 @@ async def test_the_sealed_file_is_authentic_and_one_byte_makes_it_altered(office
     assert (await made(office, document, "file")) == LEASE
 
 
+def _known(part: T | UnsetType) -> T:
+    assert part is not UNSET
+    return part
+
+
 async def test_the_evidence_stands_by_itself_and_belongs_to_the_sealed_file(office: Office) -> None:
-    document = await office.sealed()
+    place = {"page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.05}
+    rent = {"type": "text", "signer": "Ann", "label": "Rent", "read_only": True, "default": "500", **place}
+    document = await office.sealed(fields=[rent])
     told = evidence.parse(await made(office, document, "evidence"))
     assert evidence.problems(told) == []
     sealed = await made(office, document, "signed")
@@ -95,6 +105,15 @@ async def test_the_evidence_stands_by_itself_and_belongs_to_the_sealed_file(offi
     assert evidence.is_sealed_in(told, told.head)
     [ann] = told.signers
     assert (ann.name, ann.identity, ann.address) == ("Ann", "embedded_link", "127.0.0.1")
+    record = await office.document(document["id"])
+    [file], [stated] = record["files"], told.document.originals
+    assert (stated.pages, stated.removed) == (file["pages"], file["removed"])
+    assert [(one.id, one.type, one.label) for one in _known(told.document.fields)] == [
+        (one["id"], one["type"], one["label"]) for one in record["fields"]
+    ]
+    assert [ann.values[one.id] for one in _known(told.document.fields) if one.label == "Rent"] == ["500"]
+    sender = _known(told.document.sender)
+    assert (sender.name, sender.company, sender.email) == ("Main", "Main", None)
     assert (await made(office, document, "certificate")).startswith(b"%PDF-")
 
 

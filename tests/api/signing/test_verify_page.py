@@ -3,6 +3,7 @@
 import ast
 import html
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -47,7 +48,7 @@ async def test_each_verdict_is_one_sentence_with_icon_and_word(office: Office) -
         "altered": sealed.replace(b"%PDF-1.7", b"%PDF-1.6", 1),
         "unsigned": LEASE,
         "unrecognised": sealed_by(Authority("Elsewhere"), paper()),
-        "unexplained": b"This is no PDF.",
+        "unexplained": b"%PDF-1.7\nThis is no PDF.",
     }
     say = words.of_use("en", "verify")
     for verdict, data in files.items():
@@ -76,7 +77,7 @@ async def test_the_verdict_and_its_checks_are_told_in_eight_languages(office: Of
     told = ("verdict.unexplained", "word.unexplained", "check.audit_chain", "passed.none", "openssl_how", "another")
     for language in words.LANGUAGES:
         say = words.of_use(language, "verify")
-        answer = await checked(office, b"This is no PDF.", **{"Accept-Language": language})
+        answer = await checked(office, b"%PDF-1.7\nThis is no PDF.", **{"Accept-Language": language})
         assert [name for name in told if say[name].replace("'", "&#39;") not in answer.text] == [], language
 
 
@@ -181,3 +182,30 @@ def test_what_only_experts_understand_stands_beside_a_sentence() -> None:
         "Ein Dokument-Zeitstempel vom 3. Mai 2026, 14:05 UTC."
     )
     assert reasons.told("Anything at all", "en") == ("Anything at all", "")
+
+
+@pytest.mark.one_database
+async def test_file_that_is_no_pdf_is_called_that_on_the_page(office: Office) -> None:
+    for number, language in enumerate(words.LANGUAGES, 1):
+        say, reader = words.of_use(language, "verify"), {"Accept-Language": language, "address": f"127.0.1.{number}"}
+        page = html.unescape((await checked(office, b"PK\x03\x04 a text document", **reader)).text)
+        for name in ("word.not_pdf", "verdict.not_pdf"):
+            assert say[name] in page, (language, name)
+        assert say["verdict.unexplained"] not in page
+    damaged = (await checked(office, LEASE[: len(LEASE) // 2], address="127.0.1.99")).text
+    assert words.of_use("en", "verify")["word.not_pdf"] not in damaged
+
+
+@pytest.mark.one_database
+async def test_code_is_found_however_it_is_typed(office: Office) -> None:
+    document = await office.sealed()
+    code = (await office.document(document["id"]))["verification_code"]
+    plain, wide = code.replace("-", ""), "".join(chr(ord(one) + 0xFEE0) for one in code)
+    typed = [code.lower(), plain, plain.lower(), code.replace("-", " "), code.replace("-", "\u2013"), wide]
+    typed += [f" {code} ", " ".join(plain), code.replace("-", "\u2011"), code.replace("-", "."), code.title()]
+    for one in typed:
+        page = await office.api.get(f"/verify/{quote(one, safe='')}", key=None, headers=HTML)
+        api = await office.api.get(f"/api/v1/verify/{quote(one, safe='')}", key=None)
+        assert (page.status_code, api.status_code, api.json().get("code")) == (200, 200, code), one
+    for other in (plain[:-1], f"{plain}2", plain[::-1], "-"):
+        assert (await office.api.get(f"/api/v1/verify/{other}", key=None)).status_code == 404, other

@@ -357,3 +357,53 @@ async def test_two_people_share_an_address_only_if_their_names_differ(office: Of
     assert changed.status_code == 200, changed.text
     back = await office.api.call("PATCH", path, json=changed.json())
     assert (back.status_code, back.json()) == (200, changed.json())
+
+
+async def test_signers_of_a_draft_are_replaced_as_post_takes_them(office: Office) -> None:
+    draft = await office.create(signers=[signer("ann"), signer("bob")])
+    path, ann = f"{DOCUMENTS}/{draft['id']}", draft["parties"][0]
+    people = [signer("ann", language="de", order=2), signer("cem")]
+    answer = await office.api.call("PATCH", path, json={"signers": people})
+    assert answer.status_code == 200, answer.text
+    changed = answer.json()
+    assert [(one["name"], one["order"]) for one in changed["parties"]] == [("Cem", 1), ("Ann", 2)]
+    kept = changed["parties"][1]
+    assert (kept["id"], kept["signers"][0]["id"]) == (ann["id"], ann["signers"][0]["id"])
+    assert kept["signers"][0]["language"] == "de"
+    assert {one["signer"] for one in changed["fields"]} == {one["signers"][0]["id"] for one in changed["parties"]}
+    assert (await office.api.call("PATCH", path, json=changed)).json() == changed
+    sent = await office.api.call("POST", f"{path}/send")
+    assert sent.status_code in (200, 202), sent.text
+    late = await office.api.call("PATCH", path, json={"signers": [signer("eve")]})
+    assert faults(path, late, 409) == []
+
+
+async def test_signers_of_a_packet_are_replaced_as_post_takes_them(office: Office) -> None:
+    one = {"title": "Lease", "file": office.body()["file"]}
+    new = {"title": "Papers", "documents": [one, one], "signers": [signer("ann")]}
+    packet = (await office.api.post(PACKETS, new)).json()
+    path = f"{PACKETS}/{packet['id']}"
+    answer = await office.api.call("PATCH", path, json={"signers": [signer("ann"), signer("bob")]})
+    assert answer.status_code == 200, answer.text
+    assert [party["name"] for party in answer.json()["parties"]] == ["Ann", "Bob"]
+    assert answer.json()["parties"][0]["id"] == packet["parties"][0]["id"]
+
+
+@pytest.mark.parametrize(
+    ("people", "why"),
+    [
+        ([{"email": "ann@example.com"}], "signers[0].name"),
+        ([signer("ann"), {"id": "ANN", "email": "eve@example.com"}], "give ids"),
+        ([{"id": "ANN", "email": "eve@example.com", "name": "Eve"}], "only the email"),
+        ([signer("ann"), signer("ann")], "the same e-mail address"),
+    ],
+)
+async def test_signers_that_are_neither_new_nor_corrected_are_400(
+    office: Office, people: list[dict[str, Any]], why: str
+) -> None:
+    draft = await office.create(signers=[signer("ann"), signer("bob")])
+    path, ann = f"{DOCUMENTS}/{draft['id']}", draft["parties"][0]["signers"][0]["id"]
+    given = [{**one, "id": ann} if "id" in one else one for one in people]
+    answer = await office.api.call("PATCH", path, json={"signers": given})
+    assert faults(path, answer, 400) == []
+    assert why in answer.json()["error"]

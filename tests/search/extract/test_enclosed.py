@@ -3,6 +3,7 @@
 import io
 import zipfile
 from email.message import EmailMessage
+from email.parser import BytesParser
 
 import pytest
 
@@ -126,3 +127,39 @@ async def test_an_archive_that_unpacks_to_much_is_refused(extractor: Extractor) 
         file.writestr("zeros.txt", bytes(20_000_000))
     with pytest.raises(BadRequest, match="unpacks to more than is allowed"):
         await extractor.extract(out.getvalue(), "zip")
+
+
+def deep_message(depth: int, kind: str = "mixed") -> bytes:
+    head = b"From: ada@example.com\nSubject: Rent\n"
+    if kind == "rfc822":
+        return (head + b"Content-Type: message/rfc822\n\n") * depth + head + b"\nThe innermost\n"
+    parts = (
+        b'Content-Type: multipart/%b;\n boundary="b%d"\n\n--b%d\n' % (kind.encode(), at, at) for at in range(depth)
+    )
+    return head + b"".join(parts) + b"Content-Type: text/plain\n\nThe innermost\n"
+
+
+@pytest.mark.parametrize("kind", ["mixed", "rfc822"])
+@pytest.mark.parametrize("depth", [limits.MESSAGE_DEPTH + 1, 2000])
+def test_a_message_nested_too_deep_is_refused_before_it_is_parsed(
+    kind: str, depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("parsed")
+
+    monkeypatch.setattr(BytesParser, "parsebytes", never)
+    with pytest.raises(
+        BadRequest, match=f"^The parts of this message are nested more than {limits.MESSAGE_DEPTH} deep"
+    ):
+        extract(deep_message(depth, kind), "eml")
+
+
+def test_a_message_with_many_parts_that_are_not_nested_is_read() -> None:
+    assert "The innermost" in extract(deep_message(limits.MESSAGE_DEPTH), "eml").text
+    made = message()
+    made.set_content("boundary=x\n\nContent-Type: multipart/mixed; boundary=y\n" * 100)
+    for number in range(60):
+        inner = message()
+        inner.add_attachment("a note", filename=f"{number}.txt")
+        made.add_attachment(inner)
+    assert extract(made.as_bytes(), "eml").text.count("a note") == 60

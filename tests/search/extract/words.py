@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Mapping
 
 TRANSITIONAL = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"
@@ -33,7 +34,7 @@ def relations(**targets: str) -> str:
     return f'{_HEAD}<Relationships xmlns="{_RELATIONS}">{"".join(entries)}</Relationships>'
 
 
-def archive(parts: dict[str, str | bytes]) -> bytes:
+def archive(parts: Mapping[str, str | bytes]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in parts.items():

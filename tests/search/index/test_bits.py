@@ -211,3 +211,13 @@ def test_chunks_tell_how_often_they_have_a_term() -> None:
     counts, found = index.said(np.zeros(3, np.uint32), np.array([2, 0, 1], np.uint32), wanted)
     assert counts.tolist() == [[1, 1, 0], [2, 0, 0], [0, 0, 0]]
     assert found.tolist() == [2, 4, 0]
+
+
+def test_every_neighbour_is_found_up_to_the_documented_number_of_chunks() -> None:
+    draw = np.random.default_rng(3)
+    rows = bits.unit(draw.normal(size=(limits.INDEX_EXACT_CHUNKS, 384)))  # the hardest: no vector is near another
+    index = vectors(rows)
+    for query in bits.unit(draw.normal(size=(10, 384))):
+        found = index.near(query, 100)
+        best = np.argsort(-(rows.astype(np.float64) @ query.astype(np.float64)))[:100]
+        assert set((found.uploads * 4 + found.numbers).tolist()) == set(best.tolist())

@@ -6,13 +6,12 @@ from types import MappingProxyType
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.bulk import columns
 from deedbox.signing.bulk.columns import Known
 from deedbox.signing.bulk.model import NewRow, ReadRow, people
 from deedbox.signing.new_document import NewSigner
-from deedbox.web.frame import mistakes
 
 KNOWN = Known(["Tenant"], {"Flat", "Rent"})
 AS_THEY_ARE: Mapping[str, str | None] = MappingProxyType({})
@@ -21,7 +20,7 @@ HEAD = "key,Tenant.name,Tenant.email,value:Flat\n"
 
 def rows(data: bytes | str, known: Known = KNOWN, mapping: Mapping[str, str | None] = AS_THEY_ARE) -> list[ReadRow]:
     file = io.BytesIO(data.encode() if isinstance(data, str) else data)
-    return list(columns.rows(file, mapping, known, mistakes.named))
+    return list(columns.rows(file, mapping, known, validation_errors.named))
 
 
 def faults(data: bytes | str) -> list[tuple[int | None, str | None, str]]:

@@ -1,6 +1,5 @@
 """Invitations: a link by which one person joins a workspace, once, with the role that it names."""
 
-import secrets
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
@@ -14,15 +13,14 @@ from deedbox.accounts.members import members, store
 from deedbox.accounts.members.members import MemberRecord
 from deedbox.accounts.members.store import InvitationRow
 from deedbox.accounts.roles import Role, scopes_of
-from deedbox.kernel import acts, limits
+from deedbox.kernel import acts, limits, tokens
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.ids import is_id, new_id
 from deedbox.kernel.mailbox import checked_address
-
-PREFIX = "deed_join_"
+from deedbox.kernel.tokens import TokenPrefix
 
 
 class NewInvitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +51,7 @@ def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> MadeIn
     members.need_role(caller, new.role)
     if store.count(tx, caller.workspace_id, instant(now)) >= limits.MEMBERS_PER_WORKSPACE:
         raise Conflict(f"This workspace has {limits.MEMBERS_PER_WORKSPACE} members already. Remove one first.")
-    token = PREFIX + secrets.token_urlsafe(32)
+    token = tokens.create(TokenPrefix.INVITATION)
     row = InvitationRow(
         id=new_id("inv", now),
         workspace_id=caller.workspace_id,
@@ -63,14 +61,14 @@ def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> MadeIn
         created_at=instant(now),
         expires_at=instant(now + timedelta(days=limits.INVITATION_DAYS)),
     )
-    store.add_invitation(tx, row, sha256(token))
+    store.add_invitation(tx, row, sha256(token.reveal()))
     acts.done(tx, caller, "member.invited", (row.id, row.email or row.role), at=now)
-    return MadeInvitation(members.get(tx, caller, row.id, now=now), Secret(token))
+    return MadeInvitation(members.get(tx, caller, row.id, now=now), token)
 
 
 def look(tx: Tx, token: str, *, now: datetime) -> Invited:
     """The invitation of this link; NotFound once it is used, withdrawn or too old, or its maker may not give it."""
-    row = store.invitation(tx, sha256(token), instant(now)) if token.startswith(PREFIX) else None
+    row = store.invitation(tx, sha256(token), instant(now)) if token.startswith(TokenPrefix.INVITATION) else None
     workspace = accounts_store.workspace(tx, row.workspace_id) if row else None
     if row is None or workspace is None or not _still_given(tx, row, now):
         raise NotFound("This invitation was used, withdrawn, or has expired. Ask who sent it for another one.")

@@ -47,9 +47,11 @@ def sign_in(tx: Tx, site: Site, answer: str, challenge: bytes, device: people.De
         raise Unauthorized("This passkey does not open an account here.")
     found = ceremony.shown(site, answer, challenge, known)
     store.used(tx, known.id, found.new_sign_count, people.day(now))
-    return people.open_session(tx, known.person_id, device, now=now)
+    return people.open_session(tx, known.person_id, device, passkey_id=known.id, now=now)
 
 
 def remove(tx: Tx, person_id: str, passkey_id: str) -> None:
+    """Removes a passkey and ends every session that it opened."""
     if not store.drop(tx, person_id, passkey_id):
         raise NotFound("This passkey is removed already")
+    store.drop_sessions(tx, person_id, passkey_id)

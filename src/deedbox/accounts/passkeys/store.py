@@ -50,6 +50,11 @@ def drop(tx: Tx, person_id: str, passkey_id: str) -> bool:
     return bool(dropped)
 
 
+def drop_sessions(tx: Tx, person_id: str, passkey_id: str) -> None:
+    """Ends the sessions that the passkey opened."""
+    tx.run("delete from login_sessions where person_id = :person and passkey_id = :id", person=person_id, id=passkey_id)
+
+
 def drop_all(tx: Tx, person_id: str) -> None:
     tx.run("delete from passkeys where person_id = :id", id=person_id)
 

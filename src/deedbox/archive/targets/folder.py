@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
 import shutil
+import stat
 from io import FileIO
 from pathlib import Path
 
@@ -90,15 +92,20 @@ class FolderTarget:
 
 def _demand_same(place: Path, content: SpooledFile, name: str) -> None:
     """NameTaken unless the file has these bytes: those that were just written, or the same from an attempt before."""
-    with open(place, "rb") as file:
+    with _opened(place)[0] as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != content.sha256:
             raise NameTaken(f"Something else lies under {name} in the archive, and it must not be replaced")
 
 
 def _opened(path: Path) -> tuple[FileIO, int]:
-    """The file, closed by itself if whoever asked has gone, and its size."""
-    file = FileIO(path)
-    return file, os.fstat(file.fileno()).st_size
+    """The file, closed by itself if whoever asked has gone, and its size; OSError for a pipe or a device."""
+    # Without O_NONBLOCK, opening a pipe would wait until somebody writes to it.
+    file = FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, f"{path.name} is not a file")
+    return file, status.st_size
 
 
 def _sync(folder: Path) -> None:

@@ -68,6 +68,41 @@ class ListEventsQuery(TypedDict, total=False):
     """How many to show at most."""
     after: str
     """The id of the last event that you know: those after it are shown, now or when they happen."""
+    type: (
+        Literal[
+            "document.sent",
+            "document.signed",
+            "document.approved",
+            "document.completed",
+            "document.declined",
+            "document.voided",
+            "document.expired",
+            "document.failed",
+            "party.completed",
+            "packet.sent",
+            "packet.completed",
+            "packet.declined",
+            "bulk_send.completed",
+        ]
+        | list[
+            Literal[
+                "document.sent",
+                "document.signed",
+                "document.approved",
+                "document.completed",
+                "document.declined",
+                "document.voided",
+                "document.expired",
+                "document.failed",
+                "party.completed",
+                "packet.sent",
+                "packet.completed",
+                "packet.declined",
+                "bulk_send.completed",
+            ]
+        ]
+    )
+    """Only events of this kind; of several, if repeated."""
 
 
 class HooksCalls:

@@ -40,7 +40,7 @@ class KeysCalls:
         return self._connection.answer(Call("GET", f"/api/v1/keys/{part(key_id)}"), Key)
 
     def revoke(self, key_id: str) -> None:
-        """Revoke an API key and the keys that it made."""
+        """Revoke an API key and the keys that it made; only one that lies within the calling key."""
         self._connection.done(Call("DELETE", f"/api/v1/keys/{part(key_id)}"))
 
     def change(self, key_id: str, body: KeyChange) -> Key:
@@ -73,7 +73,7 @@ class AsyncKeysCalls:
         return await self._connection.answer(Call("GET", f"/api/v1/keys/{part(key_id)}"), Key)
 
     async def revoke(self, key_id: str) -> None:
-        """Revoke an API key and the keys that it made."""
+        """Revoke an API key and the keys that it made; only one that lies within the calling key."""
         await self._connection.done(Call("DELETE", f"/api/v1/keys/{part(key_id)}"))
 
     async def change(self, key_id: str, body: KeyChange) -> Key:

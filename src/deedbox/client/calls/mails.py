@@ -22,6 +22,7 @@ class ListMailsQuery(TypedDict, total=False):
         "declined",
         "delegated",
         "expired",
+        "failed",
         "invitation",
         "member",
         "not_needed",

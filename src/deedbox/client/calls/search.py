@@ -44,9 +44,20 @@ class ListCollectionsQuery(TypedDict, total=False):
     """How many to show at most."""
 
 
+class DocumentContentQuery(TypedDict, total=False):
+    """What `document_content` can be asked for."""
+
+    sha256: str
+    """The hash of the file, as results name it. After a PUT the replaced file answers queries, and can be named
+    here, until the new one is indexed. The new one unless given."""
+
+
 class DocumentTextQuery(TypedDict, total=False):
     """What `document_text` can be asked for."""
 
+    sha256: str
+    """The hash of the file, as results name it. After a PUT the replaced file answers queries, and can be named
+    here, until the new one is indexed. The new one unless given."""
     page: int
     """Only what stands on this page, from 1; all of it unless given."""
 
@@ -56,6 +67,14 @@ class DocumentChunksQuery(TypedDict, total=False):
 
     limit: int
     """How many to show at most."""
+
+
+class PageImageQuery(TypedDict, total=False):
+    """What `page_image` can be asked for."""
+
+    sha256: str
+    """The hash of the file, as results name it. The file that answers queries unless given: after a PUT, the
+    replaced one until the new one is indexed."""
 
 
 class ListRunsQuery(TypedDict, total=False):
@@ -135,9 +154,9 @@ class SearchCalls:
             Call("GET", "/collections", query=query), CollectionPage, lambda page: page.collections
         )
 
-    def document_content(self, doc_id: str) -> Download:
+    def document_content(self, doc_id: str, **query: Unpack[DocumentContentQuery]) -> Download:
         """The original bytes."""
-        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/content"))
+        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/content", query=query))
 
     def document_text(self, doc_id: str, **query: Unpack[DocumentTextQuery]) -> Download:
         """The extracted text, or that of a page."""
@@ -149,9 +168,9 @@ class SearchCalls:
             Call("GET", f"/documents/{part(doc_id)}/chunks", query=query), ChunkPage, lambda page: page.chunks
         )
 
-    def page_image(self, doc_id: str, page: str) -> Download:
+    def page_image(self, doc_id: str, page: str, **query: Unpack[PageImageQuery]) -> Download:
         """A page of a PDF as an image; `page` is its number and `.webp`."""
-        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/pages/{part(page)}"))
+        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/pages/{part(page)}", query=query))
 
     def info(self) -> Info:
         """What the service is."""
@@ -164,7 +183,8 @@ class SearchCalls:
     def build_index(self, body: IndexOrder | None = None, *, idempotency_key: str | None = None) -> Indexed | Run:
         """Build the search index.
 
-        With the header `Prefer: respond-async` it answers at once, with the job."""
+        With the header `Prefer: respond-async` it answers at once, with the job. A replay of the same `Idempotency-
+        Key` gives the first answer, byte for byte."""
         return self._connection.either(
             Call("POST", "/documents/index", headers=once(idempotency_key), body=body), Indexed, Run
         )
@@ -266,9 +286,9 @@ class AsyncSearchCalls:
             Call("GET", "/collections", query=query), CollectionPage, lambda page: page.collections
         )
 
-    def document_content(self, doc_id: str) -> AsyncDownload:
+    def document_content(self, doc_id: str, **query: Unpack[DocumentContentQuery]) -> AsyncDownload:
         """The original bytes."""
-        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/content"))
+        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/content", query=query))
 
     def document_text(self, doc_id: str, **query: Unpack[DocumentTextQuery]) -> AsyncDownload:
         """The extracted text, or that of a page."""
@@ -280,9 +300,9 @@ class AsyncSearchCalls:
             Call("GET", f"/documents/{part(doc_id)}/chunks", query=query), ChunkPage, lambda page: page.chunks
         )
 
-    def page_image(self, doc_id: str, page: str) -> AsyncDownload:
+    def page_image(self, doc_id: str, page: str, **query: Unpack[PageImageQuery]) -> AsyncDownload:
         """A page of a PDF as an image; `page` is its number and `.webp`."""
-        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/pages/{part(page)}"))
+        return self._connection.download(Call("GET", f"/documents/{part(doc_id)}/pages/{part(page)}", query=query))
 
     async def info(self) -> Info:
         """What the service is."""
@@ -295,7 +315,8 @@ class AsyncSearchCalls:
     async def build_index(self, body: IndexOrder | None = None, *, idempotency_key: str | None = None) -> Indexed | Run:
         """Build the search index.
 
-        With the header `Prefer: respond-async` it answers at once, with the job."""
+        With the header `Prefer: respond-async` it answers at once, with the job. A replay of the same `Idempotency-
+        Key` gives the first answer, byte for byte."""
         return await self._connection.either(
             Call("POST", "/documents/index", headers=once(idempotency_key), body=body), Indexed, Run
         )

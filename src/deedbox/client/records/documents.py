@@ -7,10 +7,10 @@ from msgspec import Struct
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    subject: str
-    """The subject of the invitation mail."""
-    body: str
-    """What the invitation says, in the sender's own words."""
+    subject: str = ""
+    """The subject of the invitation; empty: the usual one in each person's language, which names the sender."""
+    body: str = ""
+    """What the invitation says, in the sender's own words; may be empty."""
 
 
 class EarlierSignature(Struct, frozen=True, kw_only=True):
@@ -133,7 +133,8 @@ class Field(Struct, frozen=True, kw_only=True):
     party: str | None
     """The party, any of whose signers fills it; null if one signer does."""
     type: str
-    """What is filled in."""
+    """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone;
+    a `date` is entered by the signer."""
     page: int
     """The page of the file, from 1."""
     x: float
@@ -157,7 +158,7 @@ class Field(Struct, frozen=True, kw_only=True):
     font_size: float | None = None
     """Points, at which its text is set if there is room; None for the usual."""
     read_only: bool = False
-    """Whether the signer sees it and cannot change it."""
+    """Whether the signer sees it and cannot change it; always true of a `date_signed`."""
     max_length: int | None = None
     """The most characters that a `text` may have."""
     pattern: str | None = None
@@ -166,6 +167,8 @@ class Field(Struct, frozen=True, kw_only=True):
     """The group of a `radio` button: of those of one signer, one is chosen."""
     show_if: ShowIf | None = None
     """When it is shown; null: always."""
+    hint: str | None = None
+    """What the signer is told of how to fill it in, such as "two letters and six digits"."""
 
 
 class Progress(Struct, frozen=True, kw_only=True):

@@ -35,12 +35,17 @@ class Upload(Struct, frozen=True, kw_only=True):
     """How many bytes came."""
     text_length: int
     """Characters of the extracted text; 0 for a signed document that was not read yet."""
+    hidden_length: int
+    """Characters that the file holds and does not show, such as hidden rows or white text; they are not
+    indexed."""
     status: str
     """Whether it answers queries yet."""
     error: str | None
     """Why indexing failed."""
     sha256: str
     """The SHA-256 of the bytes."""
+    version: int
+    """1, and one more with each PUT."""
     media_type: str
     """What kind of file it is."""
     pages: int | None
@@ -259,7 +264,10 @@ class ChunkPlace(Struct, frozen=True, kw_only=True):
     char_end: int
     """Where the chunk ends in the document's text."""
     sha256: str
-    """The hash of the document's bytes."""
+    """The hash of the file that the chunk was made from. After a PUT, that is the replaced file until the new one
+    is indexed."""
+    version: int
+    """The version of the document that the chunk was made from: 1, and one more with each PUT."""
     heading: str | None
     """The heading under which it stands; null if none."""
     highlights: list[tuple[int, int]]

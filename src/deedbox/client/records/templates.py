@@ -29,7 +29,8 @@ class TemplateField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A field of a template, whose `party` is the name of a role."""
 
     type: str
-    """What is filled in."""
+    """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone;
+    a `date` is entered by the signer."""
     page: int
     """The page of the file, from 1."""
     x: float
@@ -57,7 +58,7 @@ class TemplateField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     font_size: float | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
-    """Whether the signer sees it and cannot change it; what stands in it is its default."""
+    """Whether the signer sees it and cannot change it; it shows its default. Always true of a `date_signed`."""
     max_length: int | None = None
     """The most characters that a `text` may have."""
     pattern: str | None = None
@@ -66,6 +67,8 @@ class TemplateField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
+    hint: str | None = None
+    """How to fill it in, in words for the signer: "two letters and six digits". They never see a `pattern`."""
     id: str | None = None
     """The field that it changes; without it, a new one."""
     found: bool = False

@@ -78,7 +78,8 @@ class VouchedSigner(Struct, frozen=True, kw_only=True):
     party: str
     """The party's name."""
     status: str
-    """How far this person is."""
+    """How far this person is; `shown` if the person signed others of the packet and had nothing to sign in this
+    one."""
     signed_at: str | None
     """When the person signed; null until then."""
 

@@ -27,7 +27,7 @@ class NewSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
     again."""
     time_zone: str | None = None
     """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`; reminders come by
-    day there."""
+    day there, and a `date_signed` is the day there."""
     role: Literal["approver", "cc", "signer"] = "signer"
     """`signer` signs; `approver` agrees without a mark on the page; `cc` is never waited for and gets a copy of
     the sealed file."""
@@ -64,7 +64,7 @@ class LoneSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
     again."""
     time_zone: str | None = None
     """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`; reminders come by
-    day there."""
+    day there, and a `date_signed` is the day there."""
     role: Literal["approver", "cc", "signer"] = "signer"
     """`signer` signs; `approver` agrees without a mark on the page; `cc` is never waited for and gets a copy of
     the sealed file."""
@@ -76,9 +76,21 @@ class LoneSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     type: Literal[
-        "attachment", "checkbox", "date", "email", "initials", "name", "number", "radio", "select", "signature", "text"
+        "attachment",
+        "checkbox",
+        "date",
+        "date_signed",
+        "email",
+        "initials",
+        "name",
+        "number",
+        "radio",
+        "select",
+        "signature",
+        "text",
     ]
-    """What is filled in."""
+    """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone;
+    a `date` is entered by the signer."""
     page: int
     """The page of the file, from 1."""
     x: float
@@ -106,7 +118,7 @@ class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     font_size: float | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
-    """Whether the signer sees it and cannot change it; what stands in it is its default."""
+    """Whether the signer sees it and cannot change it; it shows its default. Always true of a `date_signed`."""
     max_length: int | None = None
     """The most characters that a `text` may have."""
     pattern: str | None = None
@@ -115,6 +127,8 @@ class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
+    hint: str | None = None
+    """How to fill it in, in words for the signer: "two letters and six digits". They never see a `pattern`."""
 
 
 class NewFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -168,11 +182,34 @@ class NewDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The files of the document, if it has several; they are signed as one."""
 
 
-class CorrectedAddress(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    id: str
-    """The signer's id."""
+class ListedSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Someone as POST takes them, a party of their own; or, by id, the corrected address of someone who is
+    known."""
+
     email: str
-    """The corrected address; links that went to the old one die."""
+    """Where the invitation goes; it is compared in lower case."""
+    language: str | None = None
+    """The language of the mails and pages for this person; that of the document unless given."""
+    auth: Literal["access_code", "email_code", "none"] = "none"
+    """What the person has to give beside the link."""
+    access_code: str | None = None
+    """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown
+    again."""
+    time_zone: str | None = None
+    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`; reminders come by
+    day there, and a `date_signed` is the day there."""
+    role: Literal["approver", "cc", "signer"] = "signer"
+    """`signer` signs; `approver` agrees without a mark on the page; `cc` is never waited for and gets a copy of
+    the sealed file."""
+    delegation: bool = False
+    """Whether the person may pass it on to someone else, once; not with `auth` `access_code`."""
+    order: int = 1
+    """When it is this signer's turn: lower ones first, equal ones side by side."""
+    name: str | UnsetType = UNSET
+    """The signer's name, as it stands on the certificate. Needed without an id."""
+    id: str | None = None
+    """The signer whose e-mail address is corrected; links that went to the old one die. Give nothing else with
+    it."""
 
 
 class KnownSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -191,7 +228,7 @@ class KnownSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
     again."""
     time_zone: str | None = None
     """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`; reminders come by
-    day there."""
+    day there, and a `date_signed` is the day there."""
     role: Literal["approver", "cc", "signer"] = "signer"
     """`signer` signs; `approver` agrees without a mark on the page; `cc` is never waited for and gets a copy of
     the sealed file."""
@@ -224,9 +261,21 @@ class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A field of a draft as it is to be, or another one."""
 
     type: Literal[
-        "attachment", "checkbox", "date", "email", "initials", "name", "number", "radio", "select", "signature", "text"
+        "attachment",
+        "checkbox",
+        "date",
+        "date_signed",
+        "email",
+        "initials",
+        "name",
+        "number",
+        "radio",
+        "select",
+        "signature",
+        "text",
     ]
-    """What is filled in."""
+    """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone;
+    a `date` is entered by the signer."""
     page: int
     """The page of the file, from 1."""
     x: float
@@ -254,7 +303,7 @@ class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     font_size: float | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
-    """Whether the signer sees it and cannot change it; what stands in it is its default."""
+    """Whether the signer sees it and cannot change it; it shows its default. Always true of a `date_signed`."""
     max_length: int | None = None
     """The most characters that a `text` may have."""
     pattern: str | None = None
@@ -263,6 +312,8 @@ class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
+    hint: str | None = None
+    """How to fill it in, in words for the signer: "two letters and six digits". They never see a `pattern`."""
     id: str | None = None
     """The field that it changes; without it, a new one."""
 
@@ -290,8 +341,9 @@ class DocumentChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How long a draft can be signed, from sending, in place of any expires_at; null: for ever."""
     reminders: Reminders | UnsetType | None = UNSET
     """When people are reminded; null: never."""
-    signers: list[CorrectedAddress] = []
-    """Corrected e-mail addresses of signers who are known; after sending, this needs documents:send."""
+    signers: list[ListedSigner] = []
+    """Without ids: who signs, each a party of its own, in place of all parties of a draft, as POST takes them.
+    With ids: corrected e-mail addresses of signers who are known; after sending, this needs documents:send."""
     message: Message | UnsetType | None = UNSET
     """What the invitation says; null: the usual words."""
     parties: list[KnownParty] | UnsetType = UNSET

@@ -12,6 +12,7 @@ from deedbox.client.records.documents import (
 )
 from deedbox.client.requests.documents import (
     KnownParty,
+    ListedSigner,
     LoneSigner,
     NewField,
     NewFile,
@@ -91,5 +92,8 @@ class PacketChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When people are reminded; null: never."""
     parties: list[KnownParty] | UnsetType = UNSET
     """Take the place of all parties of a draft; of a packet that was sent, only e-mail addresses may differ."""
+    signers: list[ListedSigner] = []
+    """Without ids: who signs, each a party of its own, in place of all parties of a draft, as POST takes them.
+    With ids: corrected e-mail addresses of signers who are known; after sending, this needs documents:send."""
     files: list[UnlockedFile] = []
     """The passwords of locked files, which other parties of a draft make necessary again."""

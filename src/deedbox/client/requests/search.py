@@ -82,8 +82,12 @@ class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     min_relevance: float = 0.0
     """Only passages that are at least so relevant."""
     facets: list[str] | None = None
-    """Counts the values of these fields in documents that may answer: `collection`, `media_type`, `status`,
-    `source`, `signed`, or `metadata.` and a name."""
+    """Counts the values of these fields in documents: `collection`, `media_type`, `status`, `source`, `signed`,
+    or `metadata.` and a name."""
+    facets_scope: Literal["all", "hits"] = "hits"
+    """Which documents are counted. `hits`: those of the query's hits, on whichever page of the answer; of the
+    best 2,020 passages by meaning, and as many by words. `all`: each that `doc_ids`, `collections` and `filter`
+    admit, indexed or not."""
     receipt: bool = False
     """Whether the answer is to come with a receipt; in the address, `receipt=true` says the same. Not with
     facets, which are counted of the present."""

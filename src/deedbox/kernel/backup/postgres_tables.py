@@ -2,7 +2,7 @@
 
 import contextlib
 import graphlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import psycopg
@@ -84,6 +84,12 @@ class PostgresTables:
             copy.set_types(_types(shape))
             yield copy.rows()
 
+    def first(self, table: str, columns: Sequence[str], present: str) -> Row | None:
+        query = sql.SQL("select {} from {} where {} is not null limit 1").format(
+            _listed(columns), sql.Identifier(table), sql.Identifier(present)
+        )
+        return self.connection.execute(query).fetchone()
+
     def add(self, table: str, shape: Shape, rows: list[Row]) -> None:
         query = sql.SQL("copy {} ({}) from stdin (format binary)").format(sql.Identifier(table), _listed(shape.columns))
         try:
@@ -103,9 +109,9 @@ class PostgresTables:
                 self.connection.execute("select setval(pg_get_serial_sequence(%s, %s), %s)", (table, column, row[0]))
 
     def empty(self, tables: Iterable[str]) -> None:
-        """Takes back every row."""
+        """Takes back every row, and those of the indexes made of them."""
         names = sql.SQL(", ").join(map(sql.Identifier, tables))
-        self.connection.execute(sql.SQL("truncate table {}").format(names))
+        self.connection.execute(sql.SQL("truncate table {} cascade").format(names))
 
 
 @contextlib.contextmanager

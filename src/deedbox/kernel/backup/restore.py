@@ -6,11 +6,11 @@ import hashlib
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, rotation
 from deedbox.kernel.backup import archive, rows, targets
 from deedbox.kernel.backup.archive import Entry, Manifest, Member, Progress, Reader, damaged, rows_of
 from deedbox.kernel.backup.files import Files, FolderFiles, hash_in
@@ -20,9 +20,17 @@ from deedbox.kernel.backup.tables import Shape, Tables
 from deedbox.kernel.backup.targets import Target
 from deedbox.kernel.db import migrate
 from deedbox.kernel.errors import SetupError
+from deedbox.kernel.rotation import EncryptedColumn, EncryptedRow
 
 READING, LOADING, COMPARING = "reading", "loading rows", "comparing rows"
 _NAMED = "files-named"
+
+
+class Secrets(NamedTuple):
+    """Where the encrypted values are, and the master key of an installation whose backup does not hold it."""
+
+    columns: Sequence[EncryptedColumn]
+    ring: Path
 
 
 def restore(
@@ -32,6 +40,7 @@ def restore(
     *,
     files: Files | None = None,
     progress: Progress | None = None,
+    secrets: Secrets | None = None,
 ) -> Manifest:
     """The manifest of the backup whose installation is now in data_dir (and in PostgreSQL, and in the bucket)."""
     data_dir = data_dir.resolve()
@@ -43,7 +52,7 @@ def restore(
             restore_id = hashlib.sha256(words.encode()).hexdigest()
             staging = Staging(data_dir, restore_id)
             target = targets.chosen(database_url, staging.folder, restore_id)
-            _Restore(manifest, staging, target, files, progress).run(reader)
+            _Restore(manifest, staging, target, files, progress).run(reader, secrets)
             return manifest
     except OSError as error:
         raise SetupError(
@@ -60,7 +69,7 @@ class _Restore:
         self._folder = staging.folder
         self._progress = progress
 
-    def run(self, reader: Reader) -> None:
+    def run(self, reader: Reader, secrets: Secrets | None) -> None:
         self._refuse_unfit()
         with self._files.answered():
             again = self._refuse_used()
@@ -70,7 +79,7 @@ class _Restore:
                     self._check_room()
                     self._target.begin()
                     self._extract(reader, again)
-                self._fill_database()
+                self._fill_database(secrets)
                 self._publish()
             except archive.Stopped:
                 raise
@@ -167,12 +176,17 @@ class _Restore:
             if reader.copy(member, target, advance) != entry.sha256:
                 raise damaged(f"{member.name} was changed")
 
-    def _fill_database(self) -> None:
+    def _fill_database(self, secrets: Secrets | None) -> None:
         self._target.prepare(self._manifest.schema)
         with self._target.tables() as database:
             # A newer schema is that of a run that was stopped later: all was compared before it was upgraded.
             if database.schema() == self._manifest.schema:
-                self._load(database)
+                try:
+                    self._load(database)
+                    if secrets is not None:
+                        self._check_secrets(database, secrets)
+                except (TypeError, ValueError, AttributeError, OverflowError) as error:  # values of another kind
+                    raise damaged(f"a row does not fit its table ({error})") from error
         self._target.upgrade()
 
     def _load(self, database: Tables) -> None:
@@ -188,6 +202,20 @@ class _Restore:
             if database.count(name):
                 raise damaged(f"its manifest does not name the table {name}, in which there are rows")
         self._compare_files(database, shapes[archive.BLOBS])
+
+    def _check_secrets(self, database: Tables, secrets: Secrets) -> None:
+        """SetupError if the master key decrypts none of the encrypted values: documents could never be sealed."""
+        own = self._folder / "master.key"
+        found = [(one, row) for one in secrets.columns if (row := _sample(database, one))]
+        if not found:
+            return
+        ring = own if own.exists() else secrets.ring
+        if not ring.exists():
+            raise SetupError(
+                "The backup holds encrypted values and no master key.",
+                "Nothing was restored. Put its master.key where DEEDBOX_MASTER_KEY_FILE names it, and restore again.",
+            )
+        rotation.unreadable(ring, found)
 
     def _load_rows(self, database: Tables, shapes: dict[str, Shape]) -> None:
         """Goes on behind the rows that are there, which must be the first of the backup."""
@@ -231,6 +259,15 @@ class _Restore:
 
     def _rows(self, table: str) -> BinaryIO:
         return open(self._folder / rows_of(table), "rb")
+
+
+def _sample(database: Tables, column: EncryptedColumn) -> EncryptedRow | None:
+    names = [*column.key_columns, column.column]
+    row = database.first(column.table, names, column.column)
+    if row is None:
+        return None
+    *key, value = row
+    return EncryptedRow(dict(zip(column.key_columns, key, strict=True)), bytes(value))
 
 
 def _batches(lines: Iterator[bytes]) -> Iterator[list[tuple[object, ...]]]:

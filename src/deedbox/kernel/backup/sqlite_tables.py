@@ -3,7 +3,7 @@
 import contextlib
 import graphlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from deedbox.kernel.backup.archive import Kind, damaged
@@ -13,7 +13,7 @@ from deedbox.kernel.errors import SetupError
 
 _KINDS: dict[str, Kind] = {"TEXT": "text", "INTEGER": "int", "REAL": "real", "BLOB": "bytes"}
 _TABLES = """
-select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'
+select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite\\_%' escape '\\'
   and name <> 'alembic_version' order by name
 """
 
@@ -45,13 +45,18 @@ class SqliteTables:
         with contextlib.closing(self._connection.execute(query)) as found:
             yield found
 
+    def first(self, table: str, columns: Sequence[str], present: str) -> Row | None:
+        query = f'select {_listed(columns)} from "{table}" where "{present}" is not null limit 1'  # noqa: S608 (ours)
+        row: Row | None = self._connection.execute(query).fetchone()
+        return row
+
     def add(self, table: str, shape: Shape, rows: list[Row]) -> None:
         columns, places = _listed(shape.columns), ", ".join("?" * len(shape.columns))
         try:
             with self._connection:
                 self._connection.execute("begin")
                 self._connection.executemany(f'insert into "{table}" ({columns}) values ({places})', rows)  # noqa: S608 (ours)
-        except (sqlite3.IntegrityError, sqlite3.ProgrammingError) as error:
+        except (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError) as error:
             raise damaged(f"a row of the table {table} does not fit: {error}") from error
 
     def settle(self) -> None:

@@ -1,7 +1,7 @@
 """The tables of a database, the same on SQLite and on PostgreSQL, for backup and restore."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from deedbox.kernel.backup.archive import DATABASE, Kind
-from deedbox.kernel.db import Dialect, Row
+from deedbox.kernel.db import Dialect, Row, grams
 from deedbox.kernel.errors import SetupError
 
 MADE_AGAIN: frozenset[str] = frozenset(
@@ -21,6 +21,7 @@ MADE_AGAIN: frozenset[str] = frozenset(
         "search_index_terms",
         "search_index_postings",
         "search_index_words",
+        *grams.TABLES,
     }
 )
 """Tables that a server fills from the others, or that one kind of database has alone: no backup carries them."""
@@ -55,6 +56,9 @@ class Tables(Protocol):
 
     def rows(self, table: str, shape: Shape) -> AbstractContextManager[Iterator[Row]]:
         """All rows in the order of their key, a few at a time."""
+
+    def first(self, table: str, columns: Sequence[str], present: str) -> Row | None:
+        """Return these columns of some row in which `present` is not null; None if there is no such row."""
 
     def add(self, table: str, shape: Shape, rows: list[Row]) -> None:
         """The rows are in the table, durably, or none of them."""

@@ -72,10 +72,12 @@ class Database(Protocol):
     listeners: Listeners
 
     async def read(self, fn: Callable[[Tx], T]) -> T:
-        """What fn returns, from one consistent snapshot."""
+        """Return what fn returns, from one consistent snapshot. On SQLite fn runs on the event loop; if it
+        takes more than `limits.INLINE_STEPS`, it runs again, aside: so it must have no effect outside."""
 
     async def read_aside(self, fn: Callable[[Tx], T]) -> T:
-        """The same, for what reads very many rows: it holds up nobody, and waits until no other such read goes on."""
+        """The same, for reads whose cost grows with the data: they hold up nobody, few run at once, callers take turns,
+        and a request gets 503 when its read takes too long."""
 
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         """What fn returns, once its changes are durable. If it raises, nothing was changed. fn may run again

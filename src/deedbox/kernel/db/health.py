@@ -13,6 +13,12 @@ def postgres_clock_ahead(url: str, clock: Clock) -> float:
         return float(row[0]) - clock.now().timestamp() if row else 0.0
 
 
+def database_time(tx: Tx) -> float:
+    """What PostgreSQL's clock says."""
+    row = tx.one("select extract(epoch from clock_timestamp())")
+    return float(row[0]) if row else 0.0
+
+
 def postgres_settings(url: str) -> dict[str, str]:
     """What PostgreSQL says of itself: its version, whether writes are durable, its room for connections."""
     from deedbox.kernel.db import postgres

@@ -8,7 +8,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -18,7 +18,7 @@ import psycopg_pool
 from psycopg import errors as pg
 from psycopg.pq import TransactionStatus
 
-from deedbox.kernel import limits, log, tasks
+from deedbox.kernel import limits, log, tasks, turns
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, notices
 from deedbox.kernel.db.put_off import PutOff
 from deedbox.kernel.errors import Code, SetupError, Unavailable
@@ -30,6 +30,8 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 _LOST_RACE = (pg.SerializationFailure, pg.DeadlockDetected)
 # A key or a reference that another made since this began is seen by the constraint alone; begun again, by all.
 _PERHAPS_LOST_RACE = (pg.ForeignKeyViolation, pg.UniqueViolation)
+_UNLUCKY = 0xDEED_0001
+"""The number of the lock that those hold who have lost many races; a migration holds another (`migrate.py`)."""
 _READ = "begin isolation level repeatable read read only"
 _LOST_CONNECTION = (psycopg.OperationalError, psycopg.InterfaceError)
 # A machine that vanishes says nothing: without these a thread would wait for it for hours.
@@ -147,7 +149,7 @@ class PostgresDatabase:
         """By which this process knows its own notices."""
         self._outgoing = notices.Outgoing(self._sender)
         self._listening: list[asyncio.Task[None]] = []
-        self._aside = asyncio.Lock()
+        self._aside = turns.Turns(limits.READS_ASIDE, "searches")
         self._pool = psycopg_pool.ConnectionPool(
             url,
             kwargs={"autocommit": True, "connect_timeout": limits.POSTGRES_CONNECT_SECONDS, **_PATIENCE},
@@ -163,6 +165,8 @@ class PostgresDatabase:
         self._threads = ThreadPoolExecutor(limits.POSTGRES_CONNECTIONS, thread_name_prefix="postgres")
         self._unlucky = threading.Lock()
         """Held by one of those that have lost many races: they must not go on losing to each other."""
+        self.retries = 0
+        """How often a transaction began again because another was faster."""
         self._away = False
         """Whether the database could not be reached when it was last tried."""
         self._finding_out = threading.Lock()
@@ -174,7 +178,7 @@ class PostgresDatabase:
         return await self._in_thread(_Task(fn, _READ, asyncio.get_running_loop()))
 
     async def read_aside(self, fn: Callable[[Tx], T]) -> T:
-        async with self._aside:  # so that such reads never take up all threads
+        async with self._aside.one():  # so that such reads never take up all threads
             return await self.read(fn)
 
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
@@ -236,12 +240,16 @@ class PostgresDatabase:
         lost_connections, doubts = 0, 0
         for attempt in range(limits.WRITE_ATTEMPTS):
             try:
-                with self._unlucky if attempt >= limits.RACES_AT_ONCE else contextlib.nullcontext():
+                if attempt < limits.RACES_AT_ONCE:
                     return self._once(task)
+                with self._unlucky:
+                    return self._once(task, alone=True)
             except _LOST_RACE:
+                self.retries += 1
                 time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 7)))  # noqa: S311 (jitter, no secret)
             except _PERHAPS_LOST_RACE:
                 doubts += 1
+                self.retries += 1
                 if doubts >= limits.CONSTRAINT_ATTEMPTS:
                     raise
             except pg.DiskFull as error:
@@ -270,8 +278,8 @@ class PostgresDatabase:
                 raise RuntimeError("a transaction raised StopIteration") from error
         raise Unavailable("The same record is being changed by too many at once. Try again in a moment.")
 
-    def _once(self, task: "_Task[T]") -> T:
-        with self._pool.connection() as connection:
+    def _once(self, task: "_Task[T]", *, alone: bool = False) -> T:
+        with self._pool.connection() as connection, _turn(connection) if alone else contextlib.nullcontext():
             connection.execute(task.begin.encode())
             tx = PostgresTx(connection, self.listeners)
             try:
@@ -310,6 +318,17 @@ class PostgresDatabase:
         except psycopg.Error as error:
             self._outgoing.give_up()
             log.warning("other processes see changes later", reason=log.redacted(str(error).strip()))
+
+
+@contextlib.contextmanager
+def _turn(connection: psycopg.Connection[Row]) -> Iterator[None]:
+    """One at a time, among all processes: those that have lost many races must not go on losing to each other."""
+    connection.execute("select pg_advisory_lock(%s)", [_UNLUCKY])
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            connection.execute("select pg_advisory_unlock(%s)", [_UNLUCKY])
 
 
 class _Task(NamedTuple, Generic[T]):

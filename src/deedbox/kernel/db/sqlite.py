@@ -1,4 +1,5 @@
-"""SQLite: reads inline on a read connection, writes through one thread that commits many at once."""
+"""SQLite: short reads inline on a read connection, longer ones in threads, writes through one thread that commits many
+at once."""
 
 import asyncio
 import contextlib
@@ -6,13 +7,14 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deedbox.kernel import limits
-from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value
+from deedbox.kernel import limits, turns
+from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, grams
 from deedbox.kernel.db.put_off import PutOff
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 from deedbox.kernel.traces import span
@@ -34,6 +36,8 @@ _STORAGE_ERRORS = {
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
 }
+_TICKS = 10
+"""How often an inline read is looked at before it has taken too many steps."""
 _BUSY_ERRORS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -101,9 +105,14 @@ def connect(path: Path, *, writable: bool) -> sqlite3.Connection:
     )
     for pragma in PRAGMAS:
         connection.execute(pragma)
+    connection.create_function("grams", 2, grams.tokens, deterministic=True)
     if not writable:
         connection.execute("pragma query_only = on")
     return connection
+
+
+def _interrupted(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_INTERRUPT
 
 
 def unavailable(error: sqlite3.Error) -> DeedboxError | None:
@@ -111,6 +120,8 @@ def unavailable(error: sqlite3.Error) -> DeedboxError | None:
     primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if primary in _BUSY_ERRORS:
         return Unavailable("The database is busy. Try again in a moment.", code=Code.BUSY)
+    if _interrupted(error):
+        return Unavailable("Reading this took too long. Narrow what you ask for, or try again in a moment.")
     if primary in _STORAGE_ERRORS:
         return Unavailable(
             "The server cannot write to its disk (full, read-only or failing). Nothing was changed; "
@@ -126,36 +137,73 @@ class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self.listeners = Listeners()
         self._path = path
-        self._aside = asyncio.Lock()
+        self._aside = turns.Turns(limits.READS_ASIDE, "searches")
+        self._threads = ThreadPoolExecutor(limits.READS_ASIDE, thread_name_prefix="sqlite-reader")
+        self._idle: list[sqlite3.Connection] = []
+        """Connections for reads aside that nobody uses now."""
         self._reader = connect(path, writable=False)
+        self._reader.set_progress_handler(self._too_much, limits.INLINE_STEPS // _TICKS)
+        self._ticks = 0
+        """Of the read that runs inline: SQLite counts on from one run of a statement to its next."""
         self._writer = connect(path, writable=True)
+        self.moved = 0
+        """Reads that turned out to be too long for the event loop, and ran again in a thread."""
         self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._closed = False
 
     async def read(self, fn: Callable[[Tx], T]) -> T:
         with span("database read"):
-            return self._read(self._reader, fn)
+            self._ticks = 0
+            try:
+                return self._in_snapshot(self._reader, fn)
+            except sqlite3.Error as error:
+                if not _interrupted(error):
+                    raise unavailable(error) or error from error
+        self.moved += 1
+        return await self.read_aside(fn)
+
+    def _too_much(self) -> bool:
+        self._ticks += 1
+        return self._ticks > _TICKS
 
     async def read_aside(self, fn: Callable[[Tx], T]) -> T:
-        async with self._aside:
+        """In a thread, with a connection that nobody else uses; SQLite releases Python's lock while it reads."""
+        async with self._aside.one():
             with span("database read aside"):
-                return await asyncio.to_thread(self._read_alone, fn)
+                connection = self._idle.pop() if self._idle else connect(self._path, writable=False)
+                try:
+                    return await self._interruptible(connection, fn)
+                finally:
+                    self._idle.append(connection)
 
-    def _read_alone(self, fn: Callable[[Tx], T]) -> T:
-        """In a thread, with a connection that nobody else waits for; SQLite lets go of Python while it reads."""
-        with contextlib.closing(connect(self._path, writable=False)) as connection:
-            return self._read(connection, fn)
+    async def _interruptible(self, connection: sqlite3.Connection, fn: Callable[[Tx], T]) -> T:
+        loop = asyncio.get_running_loop()
+        reading = loop.run_in_executor(self._threads, self._read, connection, fn)
+        # The server's own work, for nobody in particular, takes as long as it must.
+        limit = loop.call_later(limits.READ_ASIDE_SECONDS, connection.interrupt) if turns.holder.get() else None
+        try:
+            return await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            connection.interrupt()
+            await asyncio.wait([reading])  # until then it is not free for anyone else
+            raise
+        finally:
+            if limit is not None:
+                limit.cancel()
 
     def _read(self, connection: sqlite3.Connection, fn: Callable[[Tx], T]) -> T:
         try:
-            connection.execute("begin")
-            try:
-                return fn(SqliteTx(connection, self.listeners))
-            finally:
-                connection.execute("commit")
+            return self._in_snapshot(connection, fn)
         except sqlite3.Error as error:
             raise unavailable(error) or error from error
+
+    def _in_snapshot(self, connection: sqlite3.Connection, fn: Callable[[Tx], T]) -> T:
+        connection.execute("begin")
+        try:
+            return fn(SqliteTx(connection, self.listeners))
+        finally:
+            connection.execute("commit")
 
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:  # noqa: ARG002
         if self._closed:
@@ -179,8 +227,9 @@ class SqliteDatabase:
         if self._thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
-        self._reader.close()
-        self._writer.close()
+        await asyncio.to_thread(self._threads.shutdown)
+        for connection in (self._reader, self._writer, *self._idle):
+            connection.close()
 
     def _work(self) -> None:
         while (batch := self._next_batch()) is not None:

@@ -14,6 +14,9 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Code, Conflict
 from deedbox.kernel.idempotency import store
 
+PLANNED = 102
+"""The status kept for a request whose work was planned but has not ended; no client ever gets it."""
+
 
 class Answer(NamedTuple):
     status: int
@@ -69,6 +72,20 @@ def once(tx: Tx, box: Box, request: KeyedRequest, act: Callable[[Tx], Answer], *
     body = _keepable(answer.repeated or answer.body, request.repeatable)
     encrypted = box.encrypt(_encode(Exchange(request.fingerprint, body)), request.place)
     store.keep(tx, store.Kept(answer.status, encrypted, instant(now)), request.caller, request.hashed_key)
+    return answer
+
+
+def settle(tx: Tx, box: Box, request: KeyedRequest, answer: Answer, *, now: datetime) -> Answer:
+    """Return the answer kept for the key. If only the plan is kept, replace it with this answer first.
+
+    Of several requests that waited for the same work, the first one decides what all of them get."""
+    before = given_before(tx, box, request, now=now)
+    if before is None or len(answer.body) > limits.IDEMPOTENT_RESPONSE_BYTES:
+        return answer
+    if before.status != PLANNED:
+        return before
+    encrypted = box.encrypt(_encode(Exchange(request.fingerprint, answer.body)), request.place)
+    store.replace(tx, request.caller, request.hashed_key, answer.status, encrypted)
     return answer
 
 

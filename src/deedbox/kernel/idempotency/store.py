@@ -35,6 +35,17 @@ def keep(tx: Tx, kept: Kept, caller: str, key: str) -> None:
     )
 
 
+def replace(tx: Tx, caller: str, key: str, status: int, exchange: bytes) -> None:
+    tx.run(
+        "update idempotency set status = :status, exchange = :exchange"
+        " where caller = :caller and idempotency_key = :key",
+        caller=caller,
+        key=key,
+        status=status,
+        exchange=exchange,
+    )
+
+
 def prune(tx: Tx, older_than: str) -> int:
     """Forgets some of the answers from before then."""
     old = (

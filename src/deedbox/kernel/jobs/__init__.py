@@ -1,8 +1,33 @@
 """Work to do later: rows with a lease, claimed by any process, retried, and parked when they keep failing."""
 
-from deedbox.kernel.jobs.job import BULK, NORMAL, PATIENT, URGENT, GiveUp, Job, LeaseLost, NewJob, Progress, State
+from deedbox.kernel.jobs.job import (
+    BULK,
+    NORMAL,
+    PATIENT,
+    URGENT,
+    Backlog,
+    GiveUp,
+    Job,
+    LeaseLost,
+    NewJob,
+    Progress,
+    State,
+)
 from deedbox.kernel.jobs.runner import Handler, Runner, Work
-from deedbox.kernel.jobs.store import JOB_CHANGED, cancel, counts, end, enqueue, find, held, of_kind, parked, put, retry
+from deedbox.kernel.jobs.store import (
+    JOB_CHANGED,
+    backlogs,
+    cancel,
+    counts,
+    end,
+    enqueue,
+    find,
+    held,
+    of_kind,
+    parked,
+    put,
+    retry,
+)
 
 __all__ = [
     "BULK",
@@ -10,6 +35,7 @@ __all__ = [
     "NORMAL",
     "PATIENT",
     "URGENT",
+    "Backlog",
     "GiveUp",
     "Handler",
     "Job",
@@ -19,6 +45,7 @@ __all__ = [
     "Runner",
     "State",
     "Work",
+    "backlogs",
     "cancel",
     "counts",
     "end",

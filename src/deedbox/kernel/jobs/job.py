@@ -80,6 +80,25 @@ class Slots(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, taken=(*self.taken, *(job.priority for job in jobs)))
 
 
+class Backlog(msgspec.Struct, frozen=True):
+    """The open work of one kind."""
+
+    due: int = 0
+    """Jobs that could run now; timers that wait for their time are not among them."""
+    oldest_due_seconds: float = 0.0
+    """For how long the oldest of them has been due."""
+    running: int = 0
+    failed: int = 0
+    """Jobs that were given up after their last attempt."""
+    in_line: bool = False
+    """Whether an older job that is at least as urgent runs now: then the due ones may have to wait for it."""
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether work is long due and nobody does it."""
+        return self.oldest_due_seconds >= limits.JOB_STALLED_SECONDS and not self.running and not self.in_line
+
+
 class GiveUp(Exception):
     """Raised by a handler when trying again cannot help: the job is parked at once, with this reason."""
 

@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.clock import Clock, SetBack
-from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
+from deedbox.kernel.db import NOTICES_MISSED, Database, Isolation, Tx
 from deedbox.kernel.errors import AWAY, DeedboxError
 from deedbox.kernel.jobs import store
 from deedbox.kernel.jobs.job import PRIORITIES, GiveUp, Job, LeaseLost, Progress, Slots
@@ -37,23 +37,29 @@ class Work:
         return workspace_id, named
 
     async def progress(self, done: int, total: int, note: str = "") -> None:
-        await self._db.write(lambda tx: store.report(tx, self.job, self._worker, Progress(done, total, note)))
+        await self._db.write(
+            lambda tx: store.report(tx, self.job, self._worker, Progress(done, total, note)),
+            isolation="read committed",
+        )
 
-    async def finish(self, fn: Callable[[Tx], T]) -> T:
+    async def finish(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         """What fn returns: its changes and the end of the job are one transaction, so they happen once."""
 
         def both(tx: Tx) -> T:
             store.finish(tx, self.job, self._worker, self._clock.now())
             return fn(tx)
 
-        result = await self._db.write(both)
+        result = await self._db.write(both, isolation=isolation)
         self.finished = True
         return result
 
     async def put_off(self, until: datetime, *, progress: bool = False) -> None:
         """Has the same job wait for that time: this process cannot do it now, which is no attempt and no error. Once
         there is progress, earlier attempts no longer count."""
-        await self._db.write(lambda tx: store.put_off(tx, self.job, self._worker, until, progress=progress))
+        await self._db.write(
+            lambda tx: store.put_off(tx, self.job, self._worker, until, progress=progress),
+            isolation="read committed",
+        )
         self.finished = True
 
 
@@ -156,7 +162,10 @@ class Runner:
     async def _claim(self, slots: Slots) -> list[Job]:
         # Read committed: two processes that claim at once skip each other's rows instead of failing.
         now = self._clock.now()
-        return await self._db.write(lambda tx: store.claim(tx, self._worker, slots, now), isolation="read committed")
+        return await self._db.write(
+            lambda tx: store.claim(tx, self._worker, slots, now),
+            isolation="read committed",
+        )
 
     def _begin(self, job: Job) -> None:
         task = asyncio.create_task(self._attempt(job))
@@ -180,7 +189,10 @@ class Runner:
         # Only what runs now: a job whose end could not be saved must lapse, and one begun meanwhile is not lost.
         running = dict(self._running)
         with tasks.going_on("leases cannot be renewed"):
-            held = await self._db.write(lambda tx: store.renew(tx, running.values(), self._worker, self._clock.now()))
+            held = await self._db.write(
+                lambda tx: store.renew(tx, running.values(), self._worker, self._clock.now()),
+                isolation="read committed",
+            )
             for task, job in running.items():
                 if (job.id, job.attempts) not in held:
                     task.cancel()
@@ -195,7 +207,10 @@ class Runner:
                 raise GiveUp(f"This version of Deedbox has no handler for {job.kind} jobs.")
             await handler(work)
             if not work.finished:
-                await work.finish(lambda _: None)
+                await work.finish(
+                    lambda _: None,
+                    isolation="read committed",
+                )
         except LeaseLost:
             log.warning("a job's lease was lost", job=job.id, kind=job.kind)
         except Exception as error:  # a job may fail in any way; it is retried or parked, and never stops the others
@@ -219,10 +234,16 @@ class Runner:
         text = log.redacted(reason if told else f"{type(error).__name__}: {reason}")
         try:
             if final:
-                await self._db.write(lambda tx: store.park(tx, job, self._worker, now, text))
+                await self._db.write(
+                    lambda tx: store.park(tx, job, self._worker, now, text),
+                    isolation="read committed",
+                )
             else:
                 later = now.timestamp() + (limits.JOB_AWAY_SECONDS if away else retry_delay(job.attempts))
-                await self._db.write(lambda tx: store.postpone(tx, job, self._worker, later, text, counted=not away))
+                await self._db.write(
+                    lambda tx: store.postpone(tx, job, self._worker, later, text, counted=not away),
+                    isolation="read committed",
+                )
         except (LeaseLost, DeedboxError):  # the lease lapses and the job is claimed again
             return
 

@@ -11,7 +11,7 @@ from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.jobs.job import PRIORITIES, URGENT, Job, LeaseLost, NewJob, Progress, Slots
+from deedbox.kernel.jobs.job import PRIORITIES, URGENT, Backlog, Job, LeaseLost, NewJob, Progress, Slots
 
 _PROGRESS = msgspec.json.Decoder(Progress)
 
@@ -48,7 +48,8 @@ JOBS_DUE = "jobs due"
 """Told with the job's kind. Runners look for work by themselves; being told only makes it sooner."""
 JOB_CHANGED = "job changed"
 """Told with the job's id when it has got further, failed or was ended early. Whoever is done tells it himself."""
-_OURS = "where id = :id and worker = :worker and attempts = :attempts and state = 'running'"
+_OURS = "where id = :id and worker = :worker and attempts = :attempts and (state = 'running') is true"
+"""By the key: `is true` keeps PostgreSQL from looking through all running jobs in the index of states."""
 
 
 def enqueue(tx: Tx, job: NewJob, *, now: datetime) -> str:
@@ -250,6 +251,34 @@ def counts(tx: Tx) -> dict[str, int]:
     """How many jobs wait, run and are parked. Not those done: of them there may be any number."""
     sql = "select state, count(*) from jobs where state in ('ready', 'running', 'parked') group by state"
     return {row[0]: row[1] for row in tx.all(sql)}
+
+
+def backlogs(tx: Tx, now: datetime) -> dict[str, Backlog]:
+    """The open work of each kind. Timers and jobs that are done are not read: there may be any number of them."""
+    at, priorities = now.timestamp(), ", ".join(map(str, PRIORITIES))
+    due = tx.all(
+        "select kind, min(priority), count(*), min(run_at) from jobs"
+        f" where state = 'ready' and priority in ({priorities}) and run_at <= :now group by kind",
+        now=at,
+    )
+    claimed = tx.all("select kind, priority, run_at, lease_until from jobs where state = 'running'")
+    running = [row for row in claimed if row[3] >= at]
+    # A job whose lease has lapsed is due again since then: whoever ran it is gone.
+    lapsed = [(kind, priority, 1, lease_until) for kind, priority, _, lease_until in claimed if lease_until < at]
+    found: dict[str, Backlog] = {}
+    for kind, priority, number, since in (*due, *lapsed):
+        before = found.get(kind, Backlog())
+        found[kind] = Backlog(
+            due=before.due + number,
+            oldest_due_seconds=max(before.oldest_due_seconds, at - since),
+            in_line=any(one[1] <= priority and one[2] <= since for one in running),
+        )
+    for kind, *_ in running:
+        before = found.get(kind, Backlog())
+        found[kind] = msgspec.structs.replace(before, running=before.running + 1)
+    for kind, number in tx.all("select kind, count(*) from jobs where state = 'parked' group by kind"):
+        found[kind] = msgspec.structs.replace(found.get(kind, Backlog()), failed=number)
+    return found
 
 
 def prune(tx: Tx, now: datetime) -> int:

@@ -79,13 +79,22 @@ def is_placed(tx: Tx, workspace_id: str, event_id: str) -> bool | None:
     return bool(row[0]) if row else None
 
 
-def after(tx: Tx, workspace_id: str, event_id: str | None, most: int) -> list[Event]:
-    """The workspace's placed events after the given one, or from the first."""
+def after(tx: Tx, workspace_id: str, event_id: str | None, most: int, kinds: Collection[str] = ()) -> list[Event]:
+    """Return the workspace's placed events after the given one, or from the first; only those kinds, if any are named.
+
+    Each kind is one range of its index, so a rare kind is found without reading the events of the others."""
+    named = {f"kind{number}": kind for number, kind in enumerate(kinds)}
+    ranges = [
+        f"select * from (select {_COLUMNS}, position from events where workspace_id = :workspace_id {condition}"
+        " and position > coalesce((select position from events where id = :id), 0)"
+        " order by position limit :most) as one_kind"
+        for condition in ([f"and kind = :{name}" for name in named] or [""])
+    ]
     rows = tx.all(
-        f"select {_COLUMNS} from events where workspace_id = :workspace_id and position >"
-        " coalesce((select position from events where id = :id), 0) order by position limit :most",
+        f"select {_COLUMNS} from ({' union all '.join(ranges)}) as found order by position limit :most",
         workspace_id=workspace_id,
         id=event_id,
         most=most,
+        **named,
     )
     return [Event(*row) for row in rows]

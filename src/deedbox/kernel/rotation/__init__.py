@@ -6,16 +6,19 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
 from deedbox.kernel import crypto, limits, log
-from deedbox.kernel.db import Database
+from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.rotation import store
 from deedbox.kernel.rotation.store import Change, EncryptedColumn, EncryptedRow
 
-__all__ = ["EncryptedColumn", "Rotation", "rotate"]
+__all__ = ["EncryptedColumn", "EncryptedRow", "Rotation", "rotate", "samples", "unreadable"]
+
+Sample: TypeAlias = tuple[EncryptedColumn, EncryptedRow]
 
 
 class Rotation(msgspec.Struct, frozen=True):
@@ -44,6 +47,29 @@ async def rotate(
         reencrypted, unreadable = await _Pass(db, crypto.Box(ring), columns, shown).until_none_is_left()
         crypto.end_rotation(ring)
     return Rotation(resumed, reencrypted, unreadable, len(dropped))
+
+
+def samples(tx: Tx, columns: Sequence[EncryptedColumn]) -> list[Sample]:
+    """One encrypted value of each column that has any."""
+    found = ((column, store.sample(tx, column)) for column in columns)
+    return [(column, row) for column, row in found if row is not None]
+
+
+def unreadable(ring: Path, found: Sequence[Sample]) -> list[str]:
+    """The places of the values that this ring does not decrypt; SetupError if it decrypts none of them."""
+    box, failed = crypto.Box(ring), []
+    for column, row in found:
+        place = column.place.format(**row.keys)
+        try:
+            box.decrypt(row.value, place)
+        except ValueError:
+            failed.append(place)
+    if found and len(failed) == len(found):
+        raise SetupError(
+            f"The master key file {ring} does not fit the database: it decrypts none of the stored secrets.",
+            "Put the master key of this installation in its place, from a backup or from the machine that has it.",
+        )
+    return failed
 
 
 @contextlib.contextmanager

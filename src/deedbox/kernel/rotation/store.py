@@ -37,6 +37,13 @@ def keys_used(tx: Tx, column: EncryptedColumn) -> dict[bytes, int]:
     return {bytes(row[0]): int(row[1]) for row in rows}
 
 
+def sample(tx: Tx, column: EncryptedColumn) -> EncryptedRow | None:
+    """Any one encrypted value; None if there is none."""
+    names = ", ".join(column.key_columns)
+    row = tx.one(f"select {names}, {column.column} from {column.table} where {column.column} is not null limit 1")
+    return EncryptedRow(dict(zip(column.key_columns, row[:-1], strict=True)), bytes(row[-1])) if row else None
+
+
 def outdated(tx: Tx, column: EncryptedColumn, newest: bytes, after: EncryptedRow | None) -> list[EncryptedRow]:
     """The next rows whose value is not under the newest key, in the order of their keys."""
     names = ", ".join(column.key_columns)

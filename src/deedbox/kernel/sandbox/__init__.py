@@ -65,6 +65,8 @@ class SandboxKind(Struct, frozen=True):
     preload: tuple[str, ...]
     setup: tuple[Call, ...] = ()
     processes: int = 1
+    caller_processes: int | None = None
+    """How many of them one caller may use at the same time, also while others are free; with None all."""
     memory_bytes: int = SANDBOX_MEMORY_BYTES
     cpu_seconds: int = SANDBOX_CPU_SECONDS
     seconds: float = SANDBOX_SECONDS

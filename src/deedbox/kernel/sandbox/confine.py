@@ -1,5 +1,6 @@
 """Limits, fence and filter of a sandbox's child: nothing that runs in the child later can lift them."""
 
+import contextlib
 import ctypes
 import math
 import os
@@ -19,6 +20,8 @@ _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION_3 = 0x20080522
 _NOBODY = 65534
+_DIES_FIRST = "1000"
+"""The highest `oom_score_adj` there is."""
 _MOST_THREADS = 1 << 22
 """No Linux has more."""
 
@@ -30,6 +33,7 @@ def begin(fence: Fence | None = None, *, threads: int = 0, demanded: bool = True
     demanded and the system has none.
     """
     if LINUX:
+        die_before_the_server()
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if fence is not None:
         _enclose(fence, threads, demanded=demanded)
@@ -37,6 +41,13 @@ def begin(fence: Fence | None = None, *, threads: int = 0, demanded: bool = True
         # Capabilities belong to a thread: they go before a module can start one.
         drop_capabilities()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # after a change of user, which makes the kernel forget it
+
+
+def die_before_the_server() -> None:
+    """Where memory runs out, the kernel ends this child, and what it starts, before any other process."""
+    # A child of another user, or a /proc that cannot be written, stays as it is: the sandbox's own limit holds anyway.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(_DIES_FIRST, encoding="ascii")
 
 
 def close_off(memory_bytes: int, open_files: int, cpu_seconds: int) -> str:
@@ -131,7 +142,7 @@ def hide_memory() -> None:
         _prctl(_PR_SET_DUMPABLE, 0)
 
 
-def allow_cpu(pid: int, seconds: int, *, for_good: bool = False) -> None:
+def allow_cpu(pid: int, seconds: float, *, for_good: bool = False) -> None:
     """The kernel ends this child with SIGXCPU after so many more seconds of computing; for good: else with SIGKILL.
 
     On Linux the server sets it for each call, for a child that is closed off is not allowed to; PermissionError if the

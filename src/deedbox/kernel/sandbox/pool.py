@@ -23,29 +23,29 @@ class Sandbox:
     def __init__(self, kind: SandboxKind, *, packages: tuple[str, ...] = ("deedbox.",)) -> None:
         self.kind = kind
         self._packages = packages
-        self._turns = Turns(kind.processes, "files")
+        self._turns = Turns(kind.processes, "files", kind.caller_processes)
         self._idle: dict[Child, asyncio.TimerHandle | None] = {}
         """The children without a call, the one that had the last call last, and what will end each of them."""
         self._busy: set[Child] = set()
         self._burials: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    async def call(self, function: str, *args: Any, into: Sink | None = None, seconds: float | None = None) -> Any:
+    async def call(self, function: str, *args: Any, into: Sink | None = None, cpu_seconds: float | None = None) -> Any:
         """What the function returns; its domain errors as they are; SandboxFailed when it broke a limit.
 
         What a generator yields, which must be bytes, goes into the sink. After an error that is only a part. The call
-        may take so many seconds, or as long as the kind says.
+        may compute for so many seconds, or for as long as the kind says.
         """
         if function.partition(":")[0] not in self.kind.preload:
             raise ValueError(f"{function} is not in a module that the {self.kind.name} sandbox preloads")
         about = {"deedbox.sandbox": self.kind.name, "deedbox.function": function}
         with span("sandbox", about):
-            return self._outcome(function, await self._asked(Call(function, args), into, seconds))
+            return self._outcome(function, await self._asked(Call(function, args), into, cpu_seconds))
 
-    async def _asked(self, call: Call, into: Sink | None, seconds: float | None) -> Reply:
+    async def _asked(self, call: Call, into: Sink | None, cpu_seconds: float | None) -> Reply:
         async with self._turns.one(), self._child() as child:
             try:
-                reply = await child.ask(call, into, seconds)
+                reply = await child.ask(call, into, cpu_seconds)
             except SandboxFailed as failed:
                 if self._closed:
                     raise _stopping() from failed

@@ -160,13 +160,15 @@ class Child:
         """The child's output and input, for the loop to own."""
         return self._process.stdout, self._process.stdin
 
-    async def ask(self, message: Struct, into: Sink | None = None, seconds: float | None = None) -> Reply:
-        """The child's reply within so many seconds, or those of its kind; SandboxFailed tells which limit ended it."""
+    async def ask(self, message: Struct, into: Sink | None = None, cpu_seconds: float | None = None) -> Reply:
+        """The child's reply after so many seconds of computing, or those of its kind; SandboxFailed tells which limit
+        ended it."""
         self.calls += 1
+        computing = self._kind.cpu_seconds if cpu_seconds is None else min(cpu_seconds, self._kind.cpu_seconds)
         try:
             with contextlib.suppress(PermissionError):  # it holds itself to what all its calls may take together
-                confine.allow_cpu(self.pid, self._kind.cpu_seconds)
-            async with asyncio.timeout(seconds or self._kind.seconds):
+                confine.allow_cpu(self.pid, computing)
+            async with asyncio.timeout(self._kind.seconds):
                 return await self._exchange(message, into)
         except TimeoutError as error:
             raise SandboxFailed("deadline") from error

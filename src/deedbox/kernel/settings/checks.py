@@ -3,6 +3,7 @@
 import ipaddress
 from urllib.parse import urlsplit
 
+from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, SetupError
 from deedbox.kernel.log import redacted
 from deedbox.kernel.mailbox import named_mailbox
@@ -125,6 +126,12 @@ def _check_archive(settings: Settings) -> None:
         raise SetupError(
             f"The setting {ECOSYSTEM_KEY} is not a key: it has a space or a sign that a credential cannot have.",
             "Give the archive's key as it is, in letters, digits and signs of ASCII.",
+        )
+    if key is not None and len(key.reveal()) < limits.ARCHIVE_KEY_CHARS:
+        raise SetupError(
+            f"The setting {ECOSYSTEM_KEY} has fewer than {limits.ARCHIVE_KEY_CHARS} characters: whoever guesses it can"
+            " forge packages of the archive.",
+            "Set it to the output of: openssl rand -hex 32",
         )
 
 

@@ -308,6 +308,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.data_dir / "deedbox.address"
 
     @property
+    def settings_file(self) -> Path:
+        """Where a running server notes fingerprints of its settings."""
+        return self.data_dir / "deedbox.settings"
+
+    @property
     def sqlite_path(self) -> Path:
         return self.data_dir / "deedbox.sqlite"
 

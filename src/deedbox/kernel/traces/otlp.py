@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable, Mapping
 
 from deedbox.kernel.limits import TRACE_VALUE_CHARS
+from deedbox.kernel.log import redacted
 from deedbox.kernel.traces import Span, Value
 
 CONTENT_TYPE = "application/x-protobuf"
@@ -48,7 +49,8 @@ def _value(value: Value) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    return text[:TRACE_VALUE_CHARS].encode("utf-8", "replace")
+    # A client may have sent a token as the request's id.
+    return redacted(text)[:TRACE_VALUE_CHARS].encode("utf-8", "replace")
 
 
 def _bytes(field: int, value: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """The user's own model, behind an OpenAI-compatible chat endpoint: its words as it writes them, within bounds."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -25,15 +26,30 @@ class _Delta(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    delta: _Delta = msgspec.field(default_factory=_Delta)
+    delta: _Delta | None = None
     finish_reason: str | None = None
+    """Empty or null while the model writes."""
 
 
 class _Piece(msgspec.Struct):
-    choices: list[_Choice]
+    choices: list[_Choice] | None = None
+
+
+class _Error(msgspec.Struct):
+    message: str
+
+
+class _Refusal(msgspec.Struct):
+    error: _Error | str | None = None
+    message: str | None = None
 
 
 _PIECE = msgspec.json.Decoder(_Piece)
+_REFUSAL = msgspec.json.Decoder(_Refusal)
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!$)")
+_OTHER_NAME = "max_completion_tokens"
+"""What newer models of OpenAI take in place of `max_tokens`, which they refuse."""
+_NO_STREAM = "gave an answer that is not a stream of a chat completion"
 
 
 class _EnoughError(Exception):
@@ -48,6 +64,8 @@ class Chat:
         self._own: Egress | None = None
         self._endpoint = endpoint
         self._turns = Turns(limits.CHAT_AT_ONCE, "answers")
+        self._limit_name = "max_tokens"
+        """What the endpoint calls the number of tokens; the other name once it has refused this one."""
 
     @property
     def model(self) -> str:
@@ -68,13 +86,17 @@ class Chat:
         async with self._turns.one():
             try:
                 answer = await self._out().send(self._request(messages, stream, tokens, seconds))
-                failure = _refusal(answer)
+                if answer.status == 400 and _OTHER_NAME.encode() in answer.body and self._limit_name != _OTHER_NAME:
+                    self._limit_name = _OTHER_NAME
+                    answer = await self._out().send(self._request(messages, stream, tokens, seconds))
+                stream.end()
+                failure = self._refusal(answer, stream)
             except _EnoughError:
-                pass
+                failure = self._failure(stream)
             except EgressFailed as error:
                 failure = _away(f"cannot be used. {error.message}")
             except _MalformedError:
-                failure = _wrong("gave an answer that is no stream of a chat completion")
+                failure = _wrong(_NO_STREAM)
         if stream.chars == 0:
             raise failure
         return stream.complete
@@ -91,7 +113,7 @@ class Chat:
             "messages": messages,
             "stream": True,
             "temperature": 0,
-            "max_tokens": tokens,
+            self._limit_name: tokens,
         }
         return Request(
             "POST",
@@ -102,6 +124,38 @@ class Chat:
             limit=limits.CHAT_RESPONSE_BYTES,
             into=stream.read,
         )
+
+    def _failure(self, stream: "_Stream") -> DeedboxError:
+        """Why a stream that was not refused brought no word."""
+        if stream.error is not None:
+            return _wrong(f"reported an error: {self._shown(stream.error)}")
+        if stream.is_cut_off:
+            return _wrong("used all its tokens before it wrote a word. Use a model that thinks less, or not at all")
+        return _wrong("wrote nothing")
+
+    def _refusal(self, answer: Answer, stream: "_Stream") -> DeedboxError:
+        status = answer.status
+        if status in (401, 403):
+            return _wrong("refuses the key; check DEEDBOX_CHAT_KEY")
+        if status // 100 == 3:
+            return _wrong(f"leads elsewhere (status {status}), which is not followed; check DEEDBOX_CHAT_URL")
+        if status // 100 == 2:
+            return self._failure(stream) if stream.has_events else _wrong(_NO_STREAM)
+        told = _message(answer.body)
+        said = f". It said: {self._shown(told)}" if told else ""
+        if status == 404:
+            return _wrong(f"does not know the model or the path; check DEEDBOX_CHAT_URL and DEEDBOX_CHAT_MODEL{said}")
+        if status in (429, 503):
+            return _away(f"has no time at the moment: it answered with status {status}{said}")
+        return _wrong(f"answered with status {status}{said}")
+
+    def _shown(self, message: str) -> str:
+        """The endpoint's own message, on one line and of bounded length, without the key that it may repeat."""
+        key = self._endpoint.key
+        if key is not None and key.reveal():
+            message = message.replace(key.reveal(), "…")
+        line = " ".join("".join(sign if sign.isprintable() else " " for sign in message).split())
+        return line[: limits.CHAT_ERROR_CHARS].rstrip(".")
 
     async def close(self) -> None:
         if self._own is not None:
@@ -121,43 +175,63 @@ class _Stream:
         self.chars = 0
         """How much the model has written."""
         self.complete = False
+        self.has_events = False
+        self.is_cut_off = False
+        """Whether the endpoint ended it before the model did."""
+        self.error: str | None = None
+        """What the endpoint reported instead of an answer."""
 
     async def read(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        *lines, self._rest = _LINE_END.split(self._rest + data)
         for line in lines:
-            if line.startswith(b"data:"):
-                self._event(line.removeprefix(b"data:").strip())
+            self._line(line)
+
+    def end(self) -> None:
+        """Read the last line, which may have no end."""
+        rest, self._rest = self._rest, b""
+        try:
+            self._line(rest.rstrip(b"\r"))
+        except _EnoughError:
+            return
+
+    def _line(self, line: bytes) -> None:
+        if line.startswith(b"data:"):
+            self.has_events = True
+            self._event(line.removeprefix(b"data:").strip())
 
     def _event(self, data: bytes) -> None:
         if data == b"[DONE]":
             self.complete = True
             raise _EnoughError
         try:
-            choices = _PIECE.decode(data).choices
+            piece = _PIECE.decode(data)
         except (msgspec.DecodeError, UnicodeError) as error:
             raise _MalformedError from error
-        for choice in choices[:1]:
-            if text := choice.delta.content:
+        if piece.choices is None:
+            self.error = _message(data)
+            if self.error is None:
+                raise _MalformedError
+            raise _EnoughError
+        for choice in piece.choices[:1]:
+            if choice.delta is not None and (text := choice.delta.content):
                 wanted = self._take(text[: limits.ANSWER_CHARS - self.chars])
                 self.chars += len(text)
                 if not wanted or self.chars >= limits.ANSWER_CHARS:
                     raise _EnoughError
-            if choice.finish_reason is not None:
-                self.complete = choice.finish_reason not in _CUT_OFF
+            if choice.finish_reason:
+                self.is_cut_off = choice.finish_reason in _CUT_OFF
+                self.complete = not self.is_cut_off
                 raise _EnoughError
 
 
-def _refusal(answer: Answer) -> DeedboxError:
-    status = answer.status
-    if status in (401, 403):
-        return _wrong("refuses the key; check DEEDBOX_CHAT_KEY")
-    if status == 404:
-        return _wrong("does not know the model or the path; check DEEDBOX_CHAT_URL and DEEDBOX_CHAT_MODEL")
-    if status in (429, 503):
-        return _away(f"has no time at the moment: it answered with status {status}")
-    if status // 100 == 3:
-        return _wrong(f"leads elsewhere (status {status}), which is not followed; check DEEDBOX_CHAT_URL")
-    return _wrong("wrote nothing" if status // 100 == 2 else f"answered with status {status}")
+def _message(body: bytes) -> str | None:
+    """The message of an error as OpenAI, or a server like it, writes it; None if it is none."""
+    try:
+        told = _REFUSAL.decode(body)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+    error = told.error if told.error is not None else told.message
+    return error.message if isinstance(error, _Error) else error
 
 
 def _wrong(what: str) -> DeedboxError:

@@ -2,8 +2,9 @@
 
 A sentence is supported if each of its quotes stands in the passage that it names, if every word of it that carries
 meaning stands in the sentences that it quotes from (or in the name or heading of their document), if every number
-stands in those sentences, and if it has as many negations, and conditions, as they have. The same words in another
-order are beyond this check."""
+stands in those sentences with its scale and unit, if it has as many negations, and conditions, as they have, and if its
+small words (limits, prepositions, quantifiers) stand before the same words. The same words in another order are beyond
+this check."""
 
 import re
 import unicodedata
@@ -14,7 +15,9 @@ from functools import lru_cache
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.search.answers import sentences, word_lists
+from deedbox.search.answers import relations, sentences, small_words, word_lists
+from deedbox.search.answers.relations import Reading
+from deedbox.search.answers.small_words import Language
 
 _MARK = re.compile(r"\s*\[(\d{1,6})\]")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
@@ -51,7 +54,8 @@ class Source:
     """A passage to check sentences against."""
 
     def __init__(self, text: str, *label: str | None) -> None:
-        self._sentences = [_plain(one) for one in sentences.split(text)]
+        self._written = [_even(one) for one in sentences.split(text)]
+        self._sentences = [one.casefold() for one in self._written]
         self._text = " ".join(self._sentences)
         self.label = _words(_plain(" ".join(part for part in label if part)))
         """The words of the document's name and of its heading."""
@@ -60,15 +64,23 @@ class Source:
         """The sentences that the quote stands in, where it comes nearest to what is said; None if it stands nowhere."""
         wanted = _plain(quote).strip(_EDGES)
         found = [self._around(at, at + len(wanted)) for at in _places(self._text, wanted)]
-        return min(found, key=lambda around: len(said - _words(around)), default=None)
+        return min(found, key=lambda around: len(said - _words(around.casefold())), default=None)
 
     def _around(self, begin: int, end: int) -> str:
         touched, at = list[str](), 0
-        for sentence in self._sentences:
+        for sentence, written in zip(self._sentences, self._written, strict=True):
             if at < end and at + len(sentence) > begin:
-                touched.append(sentence)
+                touched.append(_near(written, begin - at, end - at))
             at += len(sentence) + 1
         return " ".join(touched)
+
+
+def _near(sentence: str, begin: int, end: int) -> str:
+    """The sentence, or whole words of it around the quote if it has no end in sight."""
+    first, last = begin - limits.ANSWER_AROUND_CHARS, end + limits.ANSWER_AROUND_CHARS
+    if last < len(sentence):
+        sentence = sentence[: max(sentence.rfind(" ", 0, last), 0)]
+    return sentence[sentence.find(" ", first) + 1 :] if first > 0 else sentence
 
 
 def checked(text: str, quotes: Sequence[Quote], sources: Sequence[Source]) -> Sentence:
@@ -88,7 +100,7 @@ def checked(text: str, quotes: Sequence[Quote], sources: Sequence[Source]) -> Se
         evidence.append(around)
         labels |= source.label
         citations += [] if quote.passage in citations else [quote.passage]
-    reason = reason or _beyond(said, words, evidence, labels)
+    reason = reason or _beyond(said, evidence, labels)
     return Sentence(said, citations, reason is None, reason, list(quotes[: limits.ANSWER_QUOTES]))
 
 
@@ -112,20 +124,38 @@ def _unusable(quotes: Sequence[Quote], marks: Iterable[int], count: int) -> str 
     return None
 
 
-def _beyond(said: str, words: frozenset[str], evidence: Sequence[str], labels: set[str]) -> str | None:
+def _beyond(said: str, evidence: Sequence[str], labels: set[str]) -> str | None:
     """What the sentence says beyond the evidence."""
-    told = frozenset[str]().union(*map(_words, evidence))
+    language = _language(evidence)
+    written, passages = relations.scaled(_even(said), language), [relations.scaled(one, language) for one in evidence]
+    plain, plain_passages = written.casefold(), [one.casefold() for one in passages]
+    reading, readings = _read(written, language), [_read(one, language) for one in passages]
+    words, told = (
+        reading.uses.keys(),
+        frozenset[str]().union(*map(_words, plain_passages), *(each.uses for each in readings)),
+    )
     if not words:
         return "It says nothing that could be looked for in the passage."
-    if lacking := sorted(_numbers(_plain(said)) - _numbers(" ".join(evidence))):
+    if lacking := sorted(_numbers(plain) - _numbers(" ".join(plain_passages))):
         return f"The number {lacking[0]} is not in the sentences that it quotes from, or not as often."
     if lacking := sorted(words - told - labels):
         return f"“{_as_written(lacking[0], said)}” is not in the sentences that it quotes from."
     for kind, turning in (("negation", word_lists.NEGATIONS), ("condition", word_lists.CONDITIONS)):
-        here, there = _turns(_plain(said), turning), sum(_turns(around, turning) for around in evidence)
+        here, there = _turns(plain, turning), sum(_turns(around, turning) for around in plain_passages)
         if here != there:
             return f"It has a {kind} too many." if here > there else f"The passage has a {kind} that it leaves out."
-    return None
+    return relations.problem(reading, readings, language, _terms)
+
+
+def _read(written: str, language: Language) -> Reading:
+    return relations.read(written, language, _terms)
+
+
+def _language(evidence: Sequence[str]) -> Language:
+    """The language of the passages, by their frequent words."""
+    from deedbox.search.index import languages
+
+    return small_words.language(languages.of_words(_TOKEN.findall(" ".join(evidence).casefold()), languages.LATIN))
 
 
 def _turns(plain: str, turning: frozenset[str]) -> int:
@@ -150,10 +180,13 @@ def _weighs(quote: str) -> bool:
     return len(_words(_plain(quote))) >= limits.ANSWER_QUOTE_WORDS
 
 
+def _even(text: str) -> str:
+    """The text without the differences that copying makes, but for case: space, quotation marks, dashes, ligatures."""
+    return " ".join(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_SAME).split())
+
+
 def _plain(text: str) -> str:
-    """The text without the differences that copying makes: space, case, quotation marks, dashes, ligatures."""
-    folded = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_SAME).casefold()
-    return " ".join(folded.split())
+    return _even(text).casefold()
 
 
 def _places(text: str, wanted: str) -> list[int]:

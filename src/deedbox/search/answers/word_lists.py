@@ -34,7 +34,7 @@ SILENT = _listed(_LINKS) | NEGATIONS | CONDITIONS
 _GROUPS = {
     "must": "must shall required obliged obligated",
     "may": "may can allowed permitted entitled",
-    "%": "percent",
+    "%": "percent prozent pourcent procent",
     "€": "eur euro euros",
     "$": "usd dollar dollars",
     "£": "gbp pound pounds",

@@ -7,12 +7,11 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
-from deedbox.search.store import UPLOAD_COLUMNS, read_upload
+from deedbox.search.store import ANSWERING_COLUMNS, read_upload
 from deedbox.search.upload import Chunk, Upload
 from deedbox.search.wording import folded
 
 _CHUNK = "number, text, char_start, char_end, page, heading, ocr"
-_COLUMNS = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
 
 Place: TypeAlias = tuple[str, int]
 """The id of an upload and the number of one of its chunks."""
@@ -157,7 +156,7 @@ def chunk_vectors(tx: Tx, set_id: str) -> list[tuple[int, str, bytes]]:
 def unchanged_chunks(
     tx: Tx, workspace_id: str, recipe: str, places: Collection[Place], mark: int
 ) -> dict[Place, tuple[Upload, Chunk]]:
-    """Each upload with its chunk; not those of which either is gone, or has changed since that number of the log."""
+    """Each upload, with the file that answers, and its chunk; not those that have gone or changed since that number."""
     if not places:
         return {}
     values: dict[str, Value] = {}
@@ -166,9 +165,10 @@ def unchanged_chunks(
     wanted = ", ".join(f"(:id{at}, cast(:number{at} as bigint))" for at in range(len(places)))
     rows = tx.all(
         f"with wanted (upload_id, number) as (values {wanted})"
-        f" select {_COLUMNS}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading, c.ocr from wanted w"
-        " join index_log l on l.workspace_id = :workspace_id and l.recipe = :recipe and l.upload_id = w.upload_id"
-        " join uploads u on u.id = l.upload_id"
+        f" select {ANSWERING_COLUMNS}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading, c.ocr"
+        " from wanted w join index_log l"
+        " on l.workspace_id = :workspace_id and l.recipe = :recipe and l.upload_id = w.upload_id"
+        " join uploads u on u.id = l.upload_id left join answering_files f on f.upload_id = u.id"
         " join chunks c on c.chunk_set_id = l.chunk_set_id and c.number = w.number"
         " where l.number <= :mark",
         workspace_id=workspace_id,

@@ -12,18 +12,18 @@ _SIGNS = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 # Seen when it is asked: a file may be uploaded before or after the server learns that it was sealed here.
 IS_SEALED = (
     "exists (select 1 from sealed_hashes"
-    " where sealed_hashes.workspace_id = u.workspace_id and sealed_hashes.sha256 = u.sha256)"
+    " where sealed_hashes.workspace_id = u.workspace_id and sealed_hashes.sha256 = coalesce(f.sha256, u.sha256))"
 )
 FIELDS = {
-    "filename": "u.filename",
-    "media_type": "u.media_type",
+    "filename": "coalesce(f.filename, u.filename)",
+    "media_type": "coalesce(f.media_type, u.media_type)",
     "collection": "u.collection",
     "status": "u.status",
     "source": "case when u.document_id is null then 'upload' else 'document' end",
     "created_at": "substr(u.created_at, 1, 19) || '.000000'",
     "signed": f"case when {IS_SEALED} then 1 else 0 end",
 }
-"""The upload's value, as values of the field's kind are compared."""
+"""The value of upload `u`, whose replaced file `f` may still answer, as values of the field's kind are compared."""
 
 # In two lists that are made once, not for every upload: a sealed file may be uploaded by hand too.
 _SIGNED_BY = (
@@ -36,7 +36,7 @@ _WITH_VALUE = "select v.upload_id from upload_values v where v.workspace_id = :w
 
 
 class Where(NamedTuple):
-    """What the upload `u` has to be, of the workspace `:workspace_id`."""
+    """What the upload `u` has to be, of the workspace `:workspace_id`; `f` is its replaced file that still answers."""
 
     sql: str
     values: dict[str, Value]
@@ -90,7 +90,8 @@ class _Writer:
     def _signed_by(self, compared: str) -> str:
         documents = _SIGNED_BY.format(column="documents.id", compared=compared)
         files = _SIGNED_BY.format(column="sealed_files.sha256", compared=compared)
-        return f"((u.document_id is not null and u.document_id in ({documents})) or u.sha256 in ({files}))"
+        sealed = f"coalesce(f.sha256, u.sha256) in ({files})"
+        return f"((u.document_id is not null and u.document_id in ({documents})) or {sealed})"
 
     def _compared(self, op: Op, keys: Sequence[Key]) -> str:
         names = [self._named(key.text if key.number is None else key.number) for key in keys]

@@ -26,6 +26,7 @@ class Packed(msgspec.Struct, frozen=True):
 
     text_length: Annotated[int, Meta(ge=0, le=limits.EXTRACTED_CHARS)]
     pages: Annotated[int, Meta(ge=0)] | None
+    hidden: Annotated[int, Meta(ge=0, le=limits.EXTRACTED_CHARS)] = 0
 
 
 class Damaged(DeedboxError):
@@ -39,6 +40,7 @@ class _Marks(msgspec.Struct, frozen=True, array_like=True):
     page_starts: list[int] | None
     headings: list[tuple[int, str]]
     scanned: list[int] = []
+    hidden: Annotated[int, Meta(ge=0, le=limits.EXTRACTED_CHARS)] = 0
 
 
 _MARKS = msgspec.msgpack.Decoder(_Marks)
@@ -54,6 +56,7 @@ class Extractor:
                 preload=(__name__, *dict.fromkeys(f"{__name__}.{kind.module}" for kind in KINDS.values())),
                 setup=(Call(f"{__name__}:prepare"),),
                 processes=processes,
+                caller_processes=max(1, processes // limits.EXTRACT_CALLER_SHARE),
                 cpu_seconds=limits.EXTRACT_CPU_SECONDS,
                 seconds=limits.EXTRACT_SECONDS,
             )
@@ -141,6 +144,7 @@ def _reader(kind: str) -> Callable[[bytes], Extraction]:
         rtf,
         sheets,
         txt,
+        workbook,
         xml,
         zip,
     )
@@ -153,8 +157,8 @@ def _reader(kind: str) -> Callable[[bytes], Extraction]:
         "md": md.read,
         "csv": csv.read,
         "pptx": pptx.read,
-        "xlsx": sheets.read,
-        "ods": sheets.read_opendocument,
+        "xlsx": workbook.read,
+        "ods": sheets.read,
         "odt": odt.read,
         "rtf": rtf.read,
         "eml": eml.read,
@@ -172,7 +176,9 @@ def _reader(kind: str) -> Callable[[bytes], Extraction]:
 def packed(extraction: Extraction) -> Generator[bytes, None, Packed]:
     """Yields the packed text in pieces; returns its size."""
     text = extraction.text.encode()
-    marks = msgspec.msgpack.encode(_Marks(extraction.page_starts, extraction.headings, extraction.scanned))
+    marks = msgspec.msgpack.encode(
+        _Marks(extraction.page_starts, extraction.headings, extraction.scanned, extraction.hidden)
+    )
     packer = zlib.compressobj(1)
     for part in (len(text).to_bytes(_HEAD_BYTES, "big"), text, marks):
         view = memoryview(part)
@@ -180,7 +186,8 @@ def packed(extraction: Extraction) -> Generator[bytes, None, Packed]:
             if piece := packer.compress(view[start : start + limits.BLOB_CHUNK_BYTES]):
                 yield piece
     yield packer.flush()
-    return Packed(len(extraction.text), None if extraction.page_starts is None else len(extraction.page_starts))
+    pages = None if extraction.page_starts is None else len(extraction.page_starts)
+    return Packed(len(extraction.text), pages, extraction.hidden)
 
 
 def unpacked(body: bytes | bytearray) -> Extraction:
@@ -191,7 +198,7 @@ def unpacked(body: bytes | bytearray) -> Extraction:
         end = _HEAD_BYTES + int.from_bytes(opened[:_HEAD_BYTES], "big")
         marks = _MARKS.decode(opened[end:])
         text = str(opened[_HEAD_BYTES:end], "utf-8")
-        extraction = Extraction(text, marks.page_starts, marks.headings, marks.scanned)
+        extraction = Extraction(text, marks.page_starts, marks.headings, marks.scanned, marks.hidden)
     except (zlib.error, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Damaged from error
     if not opening.eof or not _is_sound(extraction):

@@ -32,9 +32,10 @@ def _read_document(package: Package) -> Extraction:
         raise mislabelled("docx", _NO_WORD)
     styles = _first(package, main, "styles")
     levels = word_styles.headings(styles) if styles is not None else {}
+    hidden = word_styles.hidden(styles) if styles is not None else frozenset[str]()
     numbers = Numbers(_first(package, main, "numbering"), styles)
     draft = Draft()
-    write(draft, blocks(body, levels, numbers))
+    write(draft, blocks(body, levels, numbers, hidden))
     for name in package.related(main, "diagramData"):
         write(draft, _diagram(package.read(name)))
     written: set[bytes] = set()
@@ -43,7 +44,7 @@ def _read_document(package: Package) -> Extraction:
             xml = package.read(name)
             if xml not in written:  # each section has headers of its own, mostly the same
                 written.add(xml)
-                write(draft, blocks(xml, levels, numbers) if xml else ())
+                write(draft, blocks(xml, levels, numbers, hidden) if xml else ())
     return draft.finish()
 
 
@@ -61,6 +62,7 @@ def write(draft: Draft, found: Iterable[Block]) -> None:
     """Paragraphs with an empty line between them; rows of a table and items of a list without."""
     before: Block | None = None
     for block in found:
+        draft.hide(block.hidden)
         if not block.text.strip():
             continue
         if draft.length:

@@ -2,6 +2,7 @@
 
 import codecs
 import email.policy
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from email.message import EmailMessage, Message
@@ -9,7 +10,7 @@ from email.parser import BytesParser
 from encodings.aliases import aliases
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import MESSAGE_PARTS
+from deedbox.kernel.limits import MESSAGE_DEPTH, MESSAGE_PARTS
 from deedbox.search.extract import enclosed, html
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.kinds import mislabelled
@@ -17,6 +18,8 @@ from deedbox.search.extract.text import Draft, clean
 from deedbox.search.extract.word_xml import damaged
 from deedbox.search.upload import Extraction
 
+_BOUNDARY = re.compile(rb"boundary\s{0,9}=\s{0,9}(?:\"([^\"]{1,200})\"|([^\s;\"]{1,200}))", re.IGNORECASE)
+_MESSAGE = re.compile(rb"content-type\s{0,9}:\s{0,9}message/(?!delivery-status)", re.IGNORECASE)
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 # What the library raises on a message that is broken in one way or another.
 _BROKEN = (ValueError, LookupError, TypeError, AttributeError, RecursionError, AssertionError)
@@ -64,6 +67,7 @@ def load() -> None:
 
 
 def read(data: bytes, depth: int = 0) -> Extraction:
+    _need_shallow(data)
     try:
         message = BytesParser(EmailMessage, policy=email.policy.default).parsebytes(data)
         if not any(message[name] for name in ("From", "Date", "Subject", "Received")):
@@ -71,6 +75,31 @@ def read(data: bytes, depth: int = 0) -> Extraction:
         return _read_message(message, depth)
     except _BROKEN as error:
         raise BadRequest(damaged("message")) from error
+
+
+def _need_shallow(data: bytes) -> None:
+    """BadRequest for a message whose parts are nested too deep, before the library takes its time for them."""
+    boundaries, head = list[bytes](), list[bytes]()
+    in_head = True
+    for line in data.split(b"\n"):
+        if in_head:
+            if line.strip():
+                head.append(line)
+                continue
+            described, head = b" ".join(head), []
+            declared = _BOUNDARY.search(described)
+            in_head = _MESSAGE.search(described) is not None
+            if declared or in_head:
+                boundaries.append((declared[1] or declared[2] if declared else b"").rstrip())
+            if len(boundaries) > MESSAGE_DEPTH:
+                raise BadRequest(f"The parts of this message are nested more than {MESSAGE_DEPTH} deep")
+        elif line.startswith(b"--"):
+            name = line[2:].rstrip()
+            if name in boundaries:
+                del boundaries[boundaries.index(name) + 1 :]
+                in_head = True
+            elif name.removesuffix(b"--") in boundaries:
+                del boundaries[boundaries.index(name.removesuffix(b"--")) :]
 
 
 def _read_message(message: EmailMessage, depth: int) -> Extraction:

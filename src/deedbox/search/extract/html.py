@@ -1,11 +1,12 @@
 """A page of HTML as it reads: blocks on lines of their own, tables row by row, nothing that a browser hides."""
 
 import re
+from contextlib import suppress
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import HTML_CHARSET_BYTES, HTML_DEPTH, HTML_TAG_ATTRIBUTES
+from deedbox.kernel.limits import HTML_CHARSET_BYTES, HTML_DEPTH, HTML_HIDING_RULES, HTML_TAG_ATTRIBUTES
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.html_lines import Lines
 from deedbox.search.extract.text import clean
@@ -16,8 +17,23 @@ _TEXT = "-text"
 _TAG = re.compile(
     r"""<(?:(!--)|(/?)([a-zA-Z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')|=)*+))""",
 )
-_HIDDEN_STYLE = re.compile(r"display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
-_HIDING = re.compile(r"\shidden|display\s{0,9}:|visibility\s{0,9}:|\srole\s{0,9}=", re.IGNORECASE)
+_HIDDEN_STYLE = re.compile(
+    r"(?:^|[;{\s])(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}(?:hidden|collapse)"
+    r"|opacity\s{0,9}:\s{0,9}0?\.?0{1,9}(?![\d.])|font-size\s{0,9}:\s{0,9}0(?![\d.])"
+    r"|(?:text-indent|left|top)\s{0,9}:\s{0,9}-\d{4,9}|clip\s{0,9}:\s{0,9}rect\(\s{0,9}0"
+    r"|clip-path\s{0,9}:\s{0,9}inset\(\s{0,9}(?:50|100)%)",
+    re.IGNORECASE,
+)
+_HIDING = re.compile(
+    r"\shidden|display\s{0,9}:|visibility\s{0,9}:|\srole\s{0,9}=|opacity\s{0,9}:|font-size\s{0,9}:\s{0,9}0"
+    r"|:\s{0,9}-\d{4}|clip",
+    re.IGNORECASE,
+)
+_RULE = re.compile(r"([^{}]{1,500})\{([^{}]{0,5000})\}")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
+_STATEMENT_END, _BRACE = re.compile(r"[{;]"), re.compile(r"[{}]")
+_OF_ALL_PAGES = re.compile(r"[*]|(?:html|body)\s*")
+"""Selectors that name the page as a whole."""
 """Without a word of this a page hides no element, and no element's attributes need to be looked at."""
 _LEADS_ELSEWHERE = {"navigation", "menu", "menubar", "search"}
 """The roles of what leads through a site and is not the page's own."""
@@ -50,8 +66,37 @@ def read(data: bytes, *, titled: bool = True) -> Extraction:
         lines.say(title.text())
         lines.end_block()
     if page.body:
-        _walk(page.body, lines, hiding=_HIDING.search(text) is not None)
+        hiding = _HIDING.search(text) is not None
+        _walk(page.body, lines, _hidden_by_rules(page) if hiding else set(), hiding=hiding)
     return lines.finish()
+
+
+def _hidden_by_rules(page: LexborHTMLParser) -> set[int]:
+    """The elements that the page's own style sheets hide, by their places in memory.
+
+    Rules for some screens or for paper are not looked at, and no rule makes visible what another has hidden."""
+    sheets = "\n".join(node.text() for node in page.css("style"))
+    rules = _RULE.findall(_without_conditions(_COMMENT.sub("", sheets)))
+    selectors = [selector.strip() for selector, style in rules if _HIDDEN_STYLE.search(style)]
+    found = set[int]()
+    for selector in selectors[:HTML_HIDING_RULES]:
+        if not _OF_ALL_PAGES.fullmatch(selector):
+            with suppress(SelectolaxError, ValueError):
+                found.update(node.mem_id for node in page.css(selector))
+    return found
+
+
+def _without_conditions(sheet: str) -> str:
+    """The rules that always hold: without those of @media and the like."""
+    kept, at = list[str](), 0
+    while (begin := sheet.find("@", at)) >= 0:
+        kept.append(sheet[at:begin])
+        end = _STATEMENT_END.search(sheet, begin)
+        at, depth = end.end() if end else len(sheet), 1 if end and end.group() == "{" else 0
+        while depth and (brace := _BRACE.search(sheet, at)):
+            at, depth = brace.end(), depth + (1 if brace.group() == "{" else -1)
+        at = len(sheet) if depth else at
+    return "".join([*kept, sheet[at:]])
 
 
 def _scan(text: str) -> None:
@@ -82,7 +127,7 @@ def _after(text: str, mark: str, at: int) -> int:
     return found.end() if found else len(text)
 
 
-def _walk(body: LexborNode, lines: Lines, *, hiding: bool) -> None:
+def _walk(body: LexborNode, lines: Lines, hidden: set[int], *, hiding: bool) -> None:
     """Depth first without recursion: hostile pages are deep."""
     node: LexborNode | None = body
     depth = 0
@@ -90,7 +135,11 @@ def _walk(body: LexborNode, lines: Lines, *, hiding: bool) -> None:
         child, tag = None, node.tag
         if tag == _TEXT:
             lines.say(node.text_content or "")
-        elif tag is not None and not _left_out(node, tag, hiding=hiding):
+        elif tag is None or tag in _DROPPED:
+            pass
+        elif hiding and (node.mem_id in hidden or _hidden(node)):
+            lines.hide(len(" ".join(node.text().split())))
+        elif not _is_apart(node, tag, hiding=hiding):
             if tag in _OF_FRACTION and _is_below(node):
                 lines.say("/")
             lines.begin(tag, node)
@@ -115,17 +164,16 @@ def _is_below(node: LexborNode) -> bool:
     return above is not None and node.parent is not None and node.parent.tag == "mfrac"
 
 
-def _left_out(node: LexborNode, tag: str, *, hiding: bool) -> bool:
-    return tag in _DROPPED or (hiding and _hidden(node)) or (tag in ("ul", "ol") and _leads_elsewhere(node))
+def _is_apart(node: LexborNode, tag: str, *, hiding: bool) -> bool:
+    """Whether it leads elsewhere and is not the page's own text."""
+    if hiding and (node.attributes.get("role") or "").lower() in _LEADS_ELSEWHERE:
+        return True
+    return tag in ("ul", "ol") and _leads_elsewhere(node)
 
 
 def _hidden(node: LexborNode) -> bool:
     attributes = node.attributes
-    return bool(attributes) and (
-        "hidden" in attributes
-        or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
-        or (attributes.get("role") or "").lower() in _LEADS_ELSEWHERE
-    )
+    return bool(attributes) and ("hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style") or "")))
 
 
 def _leads_elsewhere(node: LexborNode) -> bool:

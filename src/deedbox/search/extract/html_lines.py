@@ -120,6 +120,9 @@ class Lines:
             self._put(self._prefix + line)
             self._prefix = ""
 
+    def hide(self, characters: int) -> None:
+        self._draft.hide(characters)
+
     def finish(self) -> Extraction:
         self.end_line()
         return self._draft.finish()

@@ -45,7 +45,7 @@ KINDS: dict[str, Kind] = {
         Kind("md", "text/markdown", ("md", "markdown")),
         Kind("csv", "text/csv", ("csv",)),
         Kind("pptx", f"{_OFFICE}.presentationml.presentation", ("pptx",), _ZIP),
-        Kind("xlsx", f"{_OFFICE}.spreadsheetml.sheet", ("xlsx",), _ZIP, reader="sheets"),
+        Kind("xlsx", f"{_OFFICE}.spreadsheetml.sheet", ("xlsx",), _ZIP, reader="workbook"),
         Kind("ods", f"{_OPEN}.spreadsheet", ("ods",), _ZIP, reader="sheets"),
         Kind("odt", f"{_OPEN}.text", ("odt",), _ZIP),
         Kind("rtf", "application/rtf", ("rtf",), "an RTF document"),
@@ -64,8 +64,9 @@ KINDS: dict[str, Kind] = {
 }
 PICTURES = frozenset(kind.name for kind in KINDS.values() if kind.reader == "image")
 """Kinds that have no text but what is read by OCR."""
-SUPPORTED = ", ".join("source code" if name == "code" else name for name in KINDS)
-UNSUPPORTED = f"Unsupported file type. Supported: {SUPPORTED}"
+SUPPORTED = tuple("source code" if name == "code" else name for name in KINDS)
+UNSUPPORTED = "Unsupported file type. Supported: pdf, docx, txt, html, md, csv"
+"""The message that the API promises to the letter. `UnsupportedFile.supported` lists every format."""
 _BY_EXTENSION = {extension: kind for kind in KINDS.values() for extension in kind.extensions}
 
 PDF = re.compile(rb"%PDF-\d")
@@ -96,11 +97,20 @@ _SIGNATURES = {
 _ENCRYPTED_OFFICE = "EncryptedPackage".encode("utf-16-le")
 
 
+class UnsupportedFile(BadRequest):
+    """A file whose extension names no format that can be read."""
+
+    supported = SUPPORTED
+
+    def __init__(self) -> None:
+        super().__init__(UNSUPPORTED)
+
+
 def kind_of(filename: str) -> Kind:
-    """The kind that the extension names, in any case; BadRequest if it is none of ours."""
+    """Return the kind that the extension names, in any case; raise UnsupportedFile if there is none."""
     extension = filename.strip().rpartition(".")[2].lower()
     if "." not in filename or extension not in _BY_EXTENSION:
-        raise BadRequest(UNSUPPORTED)
+        raise UnsupportedFile
     return _BY_EXTENSION[extension]
 
 

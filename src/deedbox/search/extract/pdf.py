@@ -10,6 +10,7 @@ from pypdfium2 import raw
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import PDF_PAGES
+from deedbox.search.extract import pdf_hidden
 from deedbox.search.extract.pdf_headings import Line, by_size, lines_of, outline, plain
 from deedbox.search.extract.pdf_order import in_reading_order, runs_right_to_left
 from deedbox.search.extract.pdf_tables import Tables
@@ -59,7 +60,7 @@ def _read_pages(document: pdfium.PdfDocument) -> Extraction:
     document.init_forms()  # before the first page is loaded, or the values of forms have no appearance
     titles, sized = outline(document), list[list[Line]]()
     tables = Tables()
-    texts = [_page_text(document, number, tables, None if titles else sized) for number in range(len(document))]
+    texts = [_page_text(document, number, tables, None if titles else sized, draft) for number in range(len(document))]
     titles = titles or by_size(sized)
     if all(text is None for text in texts):
         raise BadRequest(DAMAGED)
@@ -71,14 +72,19 @@ def _read_pages(document: pdfium.PdfDocument) -> Extraction:
     return draft.finish(starts)
 
 
-def _page_text(document: pdfium.PdfDocument, number: int, tables: Tables, sized: list[list[Line]] | None) -> str | None:
-    """The text of a page, and its lines with their sizes where they are wanted; None if the page is damaged."""
+def _page_text(
+    document: pdfium.PdfDocument, number: int, tables: Tables, sized: list[list[Line]] | None, draft: Draft
+) -> str | None:
+    """The text of a page, and its lines with their sizes where they are wanted; None if the page is damaged.
+
+    Hidden text is left out, and counted in the draft."""
     try:
         page = document[number]
         if raw.FPDFPage_GetAnnotCount(page) > 0:
             raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
             page.close()
             page = document[number]
+        draft.hide(pdf_hidden.take_off(page))
         shown = page.get_textpage()
     except pdfium.PdfiumError:
         if sized is not None:

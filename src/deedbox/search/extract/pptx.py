@@ -36,8 +36,13 @@ def _read_slides(package: Package) -> Extraction:
         raise BadRequest(f"This presentation has more than {SLIDES:,} slides. Split it into parts.")
     draft, starts = Draft(), []
     for name in slides:
+        parts = _parts(package, name)
+        if parts and value(parts[0], "show") in ("0", "false"):
+            draft.hide(sum(len(text) for root in parts for text, _ in _blocks(root)))
+            continue
         starts.append(draft.length)
-        _write_slide(draft, package, name)
+        for root in parts:
+            _write(draft, root)
     return draft.finish(starts)
 
 
@@ -46,15 +51,21 @@ def _relation(element: etree._Element) -> str:
     return next((str(name) for key, name in element.attrib.items() if local(key) == "id" and "}" in key), "")
 
 
-def _write_slide(draft: Draft, package: Package, name: str) -> None:
-    if slide := package.read(name):
-        _write(draft, parsed(slide, _NOUN))
-    for part in (*package.related(name, "diagramData"), *package.related(name, "notesSlide")):
-        if xml := package.read(part):
-            _write(draft, parsed(xml, _NOUN))
+def _parts(package: Package, name: str) -> list[etree._Element]:
+    """The slide with its diagrams and the notes of the speaker."""
+    names = (name, *package.related(name, "diagramData"), *package.related(name, "notesSlide"))
+    return [parsed(xml, _NOUN) for part in names if (xml := package.read(part))]
+
+
+def _is_hidden(shape: etree._Element) -> bool:
+    return any(value(one, "hidden") in ("1", "true") for part in shape[:1] for one in part.iter("{*}cNvPr"))
 
 
 def _write(draft: Draft, root: etree._Element) -> None:
+    for shape in [shape for shape in root.iter("{*}sp", "{*}graphicFrame", "{*}grpSp") if _is_hidden(shape)]:
+        draft.hide(sum(len(drawing.line(paragraph)) for paragraph in shape.iter("{*}p")))
+        if (parent := shape.getparent()) is not None:
+            parent.remove(shape)
     for text, is_title in _blocks(root):
         if is_title:
             draft.head(text)

@@ -1,11 +1,11 @@
-"""A workbook sheet by sheet, each as a page under its name, and each row with the names of its columns."""
+"""An OpenDocument workbook sheet by sheet, each as a page, and each row with the names of its columns."""
 
 import io
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from typing import TypeAlias
 
-from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetVisibleEnum
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import SHEETS
@@ -22,15 +22,6 @@ Value: TypeAlias = int | float | str | bool | time | date | datetime | timedelta
 
 
 def read(data: bytes) -> Extraction:
-    """A workbook of Excel."""
-    with opened(data, _NOUN) as package:
-        if not package.read(next(iter(package.related("", "officeDocument")), "xl/workbook.xml")):
-            raise mislabelled("xlsx", f"a ZIP archive that is not a {_NOUN}")
-        _check(package)
-    return _read_sheets(data)
-
-
-def read_opendocument(data: bytes) -> Extraction:
     with opened(data, _NOUN) as package:
         if not package.read("mimetype").startswith(_ODS):
             raise mislabelled("ods", f"a ZIP archive that is not an OpenDocument {_NOUN}")
@@ -52,7 +43,11 @@ def _read_sheets(data: bytes) -> Extraction:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         if len(book.sheet_names) > SHEETS:
             raise BadRequest(f"This {_NOUN} has more than {SHEETS:,} sheets. Split it into parts.")
-        for name in book.sheet_names:
+        for name, metadata in zip(book.sheet_names, book.sheets_metadata, strict=True):
+            if metadata.visible is not SheetVisibleEnum.Visible:
+                rows = _rows(book.get_sheet_by_name(name))
+                draft.hide(len(name) + sum(len(text) for row in rows for text in row))
+                continue
             starts.append(draft.length)
             draft.head(clean(name))
             draft.add(f"{clean(name)}\n")

@@ -26,6 +26,7 @@ class Draft:
         self.length = 0
         self._pieces: list[str] = []
         self._headings: list[tuple[int, str]] = []
+        self._hidden = 0
 
     def add(self, piece: str) -> None:
         self.length += len(piece)
@@ -39,11 +40,16 @@ class Draft:
         if title and len(title) <= HEADING_CHARS and len(self._headings) < HEADINGS:
             self._headings.append((self.length if at is None else at, title))
 
+    def hide(self, characters: int) -> None:
+        """Count text that the file holds and does not show."""
+        self._hidden += characters
+
     def include(self, extraction: Extraction) -> None:
         """The text of another extraction, with its headings; where its pages began is forgotten."""
         for offset, title in extraction.headings:
             self.head(title, self.length + offset)
         self.add(extraction.text)
+        self.hide(extraction.hidden)
 
     def finish(self, page_starts: list[int] | None = None) -> Extraction:
-        return Extraction("".join(self._pieces), page_starts, self._headings)
+        return Extraction("".join(self._pieces), page_starts, self._headings, hidden=min(self._hidden, EXTRACTED_CHARS))

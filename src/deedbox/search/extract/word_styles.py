@@ -25,6 +25,20 @@ def headings(styles: etree._Element) -> dict[str, int]:
     return {name: level for name, level in found.items() if level is not None and level < BODY_LEVEL}
 
 
+def hidden(styles: etree._Element) -> frozenset[str]:
+    """The ids of styles whose text is hidden."""
+    return frozenset(
+        name
+        for style in styles
+        if (name := value(style, "styleId")) and any(is_hidden(part) for part in style if local(part.tag) == "rPr")
+    )
+
+
+def is_hidden(settings: etree._Element) -> bool:
+    """Whether these settings of a run hide its text."""
+    return any(local(one.tag) == "vanish" and value(one) not in ("0", "false", "off") for one in settings)
+
+
 def _level(style: etree._Element) -> int | None:
     for part in style:
         if local(part.tag) == "name":

@@ -9,7 +9,7 @@ from lxml import etree
 from deedbox.search.extract.kinds import mislabelled
 from deedbox.search.extract.text import clean
 from deedbox.search.extract.word_numbers import Numbers, Place, place_of
-from deedbox.search.extract.word_styles import BODY_LEVEL, outline_level
+from deedbox.search.extract.word_styles import BODY_LEVEL, is_hidden, outline_level
 from deedbox.search.extract.word_xml import local, refuse_document_type, value
 
 _STRUCTURE = ("p", "tr", "tc", "tbl")
@@ -30,6 +30,8 @@ class Block(msgspec.Struct):
     heading: bool = False
     tight: bool = False
     """Belongs to the block before it if that is tight too: a row, or an item of a list."""
+    hidden: int = 0
+    """Characters in it that Word does not show."""
 
 
 class _Paragraph:
@@ -38,19 +40,21 @@ class _Paragraph:
         self.level: int | None = None
         self.style: str | None = None
         self.place: Place | None = None
+        self.hidden = 0
 
     def block(self, number: str) -> Block:
         text = clean("".join(self.pieces)).strip()
         if text and number:
             text = f"{clean(number)} {text}"
         heading = self.level is not None and self.level < BODY_LEVEL and bool(text)
-        return Block(text, heading, self.place is not None and not heading)
+        return Block(text, heading, self.place is not None and not heading, self.hidden)
 
 
 class _Reader:
     """Takes the elements of a part as they begin and end; `done` holds the blocks that are complete."""
 
-    def __init__(self, levels: dict[str, int], numbers: Numbers) -> None:
+    def __init__(self, levels: dict[str, int], numbers: Numbers, hidden: frozenset[str]) -> None:
+        self._hidden = hidden
         self.done: list[Block] = []
         self._levels = levels
         self._numbers = numbers
@@ -98,15 +102,18 @@ class _Reader:
 
     def _close(self, name: str) -> None:
         inner, self.done = self.done, self._outer.pop()
-        texts = [" ".join(block.text.split()) for block in inner]
+        texts, hidden = [" ".join(block.text.split()) for block in inner], sum(block.hidden for block in inner)
         if name == "tc":
-            self.done.append(Block(" ".join(filter(None, texts))))
-        elif any(texts):
-            self.done.append(Block(" | ".join(texts), tight=True))
+            self.done.append(Block(" ".join(filter(None, texts)), hidden=hidden))
+        elif any(texts) or hidden:
+            self.done.append(Block(" | ".join(texts) if any(texts) else "", tight=True, hidden=hidden))
 
     def _inside(self, paragraph: _Paragraph, name: str, element: etree._Element) -> None:
         if name == "t":
-            paragraph.pieces.append(element.text or "")
+            if self._is_hidden(paragraph, element.getparent()):
+                paragraph.hidden += len(element.text or "")
+            else:
+                paragraph.pieces.append(element.text or "")
         elif name in _CHARACTERS:
             paragraph.pieces.append(_CHARACTERS[name])
         elif name == "tab":
@@ -122,10 +129,21 @@ class _Reader:
         elif name == "numPr":
             paragraph.place = place_of(element)
 
+    def _is_hidden(self, paragraph: _Paragraph, run: etree._Element | None) -> bool:
+        if paragraph.style in self._hidden:
+            return True
+        for settings in run if run is not None else ():
+            if local(settings.tag) == "rPr":
+                named = (value(one) for one in settings if local(one.tag) == "rStyle")
+                return is_hidden(settings) or not self._hidden.isdisjoint(map(str, named))
+        return False
 
-def blocks(xml: bytes, levels: dict[str, int], numbers: Numbers) -> Iterator[Block]:
+
+def blocks(
+    xml: bytes, levels: dict[str, int], numbers: Numbers, hidden: frozenset[str] = frozenset()
+) -> Iterator[Block]:
     """The paragraphs and rows of the part; XMLSyntaxError where it is broken, BadRequest if it is not Word's."""
-    reader = _Reader(levels, numbers)
+    reader = _Reader(levels, numbers, hidden)
     events = etree.iterparse(
         io.BytesIO(xml),
         events=("start", "end"),

@@ -89,10 +89,15 @@ class _File:
     def __init__(self, descriptor: int, seen: Seen) -> None:
         self._descriptor = descriptor
         self._seen = seen
+        self._left = seen.size_bytes
 
     def read(self, most: int, /) -> bytes:
+        """The next piece. One byte behind the size that was seen is read, so that a file that grows ends here too."""
         try:
-            piece = os.read(self._descriptor, most)
+            piece = os.read(self._descriptor, min(most, self._left + 1))
+            self._left -= len(piece)
+            if self._left < 0:
+                raise Changed
             if not piece and _mark(os.fstat(self._descriptor)) != self._seen.mark:
                 raise Changed
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Vectors: sign bits find the candidates by an exact scan, floats rank them.
+"""Vectors: sign bits find the candidates by an exact scan, floats rank them. Of few vectors, all are candidates.
 
 Nothing here depends on the order in which an index grew, nor on the processor: bits are the signs of sums in a fixed
 order, and scores are sums of whole numbers."""
@@ -131,7 +131,7 @@ class Vectors:
     def _candidates(self, asked: Floats, top: int, rows: Rows | None) -> Rows:
         least = limits.CANDIDATES_MIN + len(self) // limits.CANDIDATES_SHARE
         wanted = max(least, limits.CANDIDATES_PER_HIT * top)
-        if (len(self) if rows is None else len(rows)) <= wanted:
+        if (len(self) if rows is None else len(rows)) <= max(wanted, limits.INDEX_EXACT_CHUNKS):
             return np.arange(len(self)) if rows is None else rows
         away = distances(self.codes if rows is None else self.codes[rows], packed(asked))
         # All that are as near as the last one wanted: which of them rank must not depend on their order.

@@ -18,6 +18,7 @@ from deedbox.search.ocr.model import DETECTION, RECOGNITION, SHA256
 from deedbox.search.ocr.page_text import page_text
 from deedbox.search.ocr.picture import DAMAGED, FORMATS, is_blank, opened
 from deedbox.search.ocr.recognise import Reading, cut_out, reading
+from deedbox.search.ocr.turns import best_turn, legibility, longest, turned_back
 
 _INPUT = "x"
 
@@ -40,11 +41,32 @@ class LoadedModels:
         """The text of the picture, and where its words stand."""
         if is_blank(picture):
             return ScannedPage(number, "", [])
+        found = self._rows(picture)
+        if not found:
+            return ScannedPage(number, "", [])
+        read = self._read(picture, [line for row in found for line in row])
+        told = longest(read)
+        turn = best_turn(
+            legibility([(line, read[line]) for line in told]), lambda turn: self._legibility(picture.transpose(turn))
+        )
+        if turn is not None:
+            picture = picture.transpose(turn)
+            found = self._rows(picture)
+            read = self._read(picture, [line for row in found for line in row])
+        page = page_text(number, [[(line, read[line]) for line in row] for row in found], picture.size)
+        return page if turn is None else turned_back(page, turn)
+
+    def _legibility(self, picture: Image.Image) -> float:
+        told = longest(line for row in self._rows(picture) for line in row)
+        return legibility(list(self._read(picture, told).items()))
+
+    def _rows(self, picture: Image.Image) -> list[list[Line]]:
         values, across, down = prepared(picture)
         likely: Pixels = self._detection.run(None, {_INPUT: values})[0][0, 0]
-        found = rows(likely, across, down)
-        read = self._threads.map(lambda line: self._line(picture, line), [line for row in found for line in row])
-        return page_text(number, [[(line, next(read)) for line in row] for row in found], picture.size)
+        return rows(likely, across, down)
+
+    def _read(self, picture: Image.Image, lines: list[Line]) -> dict[Line, Reading]:
+        return dict(zip(lines, self._threads.map(lambda line: self._line(picture, line), lines), strict=True))
 
     def _line(self, picture: Image.Image, line: Line) -> Reading:
         values, share = cut_out(picture, line)

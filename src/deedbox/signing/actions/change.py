@@ -78,6 +78,7 @@ async def prepared(
 def refuse_at_once(office: Office, change: DocumentChange) -> None:
     """Raises BadRequest for a change that could be made of no document."""
     change.check(office.clock.now())
+    change = draft_people.as_lone_parties(change)
     if change.parties is not UNSET:
         check_parties(change.parties)
         send.need_mail_for_codes(change.parties, office.notifier)
@@ -149,7 +150,7 @@ def _changed(desk: Desk, document_id: str, change: DocumentChange, edited: Calla
     if change.signers and not packet.lone:
         raise only_together(packet)
     for one in change.signers:
-        packet = correct(desk, packet, one.id, SignerChange(email=one.email))
+        packet = correct(desk, packet, one.id or "", SignerChange(email=one.email))
     return packet
 
 

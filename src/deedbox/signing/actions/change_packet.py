@@ -22,10 +22,10 @@ from deedbox.signing.actions.create_from_template import paper_of
 from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.new_document import (
-    CorrectedAddress,
     DocumentChange,
     KnownField,
     KnownParty,
+    ListedSigner,
     SignerChange,
     end_of,
     unplaced,
@@ -97,7 +97,7 @@ async def prepared(
     Fields that were `drawn`, by document, take the place of all there were; then people may have new ids too."""
     refuse_at_once(office, change)
     packet = await expire.current(office, await office.packet(workspace_id, packet_id))
-    asked = draft_people.with_corrections(DocumentChange(parties=change.parties), packet)
+    asked = draft_people.with_corrections(DocumentChange(parties=change.parties, signers=change.signers), packet)
     if asked.parties is UNSET:
         yield lambda desk: _corrected(desk, amend(desk, desk.packet(packet_id), change), asked.signers)
         return
@@ -122,9 +122,10 @@ async def prepared(
 def refuse_at_once(office: Office, change: PacketChange) -> None:
     """Raises BadRequest for a change that could be made of no packet."""
     change.check(office.clock.now())
-    if change.parties is not UNSET:
-        check_parties(change.parties)
-        send.need_mail_for_codes(change.parties, office.notifier)
+    asked = draft_people.as_lone_parties(DocumentChange(parties=change.parties, signers=change.signers))
+    if asked.parties is not UNSET:
+        check_parties(asked.parties)
+        send.need_mail_for_codes(asked.parties, office.notifier)
 
 
 def amend(desk: Desk, packet: Packet, change: PacketChange) -> Packet:
@@ -177,9 +178,9 @@ def _laid_for(packet: Packet) -> tuple[object, ...]:
     return packet.parties, [document.fields for document in packet.documents]
 
 
-def _corrected(desk: Desk, packet: Packet, corrections: Sequence[CorrectedAddress]) -> Packet:
+def _corrected(desk: Desk, packet: Packet, corrections: Sequence[ListedSigner]) -> Packet:
     for one in corrections:
-        packet = correct(desk, packet, one.id, SignerChange(email=one.email))
+        packet = correct(desk, packet, one.id or "", SignerChange(email=one.email))
     return packet
 
 

@@ -140,14 +140,18 @@ def lay_out(
 
 def fail(desk: Desk, packet: Packet, document: Document, reason: str) -> None:
     """Nothing can be made of the files: the document says why, and that is its end and its packet's."""
-    after = packet
+    after, ended = packet, []
     for one in packet.documents:
         why = reason if one.id == document.id else f"{document.title}, of the same packet: {reason}"
         if one.status != "failed":
             failed = states.moved(one, "fail", desk.at, error=why)
             after = after.with_document(failed)
             desk.record(failed, "document.failed", {"reason": why}, actor=SERVER)
+            ended.append((failed, why))
     desk.save(packet, after)
+    for failed, why in ended:
+        desk.emit("document.failed", after, failed, reason=why)
+    desk.notifier.failed(desk.tx, after, document, reason, now=desk.now)
 
 
 class Conversion:
@@ -181,6 +185,7 @@ class Conversion:
     def _converted(self, tx: Tx, work: Work, found: Unmade, paper: Paper) -> None:
         with self._office.desk(tx, found.packet.workspace_id, str(work.job.payload["actor"])) as desk:
             # As it is now: another document of the packet may have been converted meanwhile, or have failed.
+            documents.hold(tx, found.packet.workspace_id, found.packet.id)
             waiting = _waiting(tx, found.packet.workspace_id, found.document.id)
             if waiting is None:
                 return

@@ -56,7 +56,7 @@ def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, co
         desk.notifier.recall(desk.tx, packet, signer)
         sessions.forget(desk.tx, signer_id, now=desk.now)
         if signer.status != "waiting":
-            token = sessions.new_link(desk.tx, signer_id, "mail", now=desk.now)
+            token = sessions.link_by_mail(desk.tx, signer_id, desk.notifier, now=desk.now)
             desk.notifier.invite(desk.tx, after, right, token, now=desk.now)
     if packet.first.status == "sent":
         remind.plan(desk, after)

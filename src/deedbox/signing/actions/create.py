@@ -18,7 +18,16 @@ from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.model import Auth, Document, File, Packet, Party, Signer, Source
-from deedbox.signing.new_document import KnownParty, KnownSigner, NewDocument, NewFile, NewParty, NewSigner, end_of
+from deedbox.signing.new_document import (
+    KnownParty,
+    KnownSigner,
+    LoneParty,
+    NewDocument,
+    NewFile,
+    NewParty,
+    NewSigner,
+    end_of,
+)
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
@@ -216,6 +225,7 @@ def made_file(file: NewFile, now: datetime) -> File:
 
 
 def _party(party: NewParty, language: str, now: datetime, codes: HashedCodes, *, declared: bool) -> Party:
+    declared = declared and not isinstance(party, LoneParty)
     party_id = (party.id if isinstance(party, KnownParty) else None) or new_id("pty", now)
     signers = [_signer(party_id, one, language, now, codes) for one in party.signers]
     return Party(party_id, party.name, party.order, party.rule, party.quorum, party.on_decline, declared, signers)

@@ -9,12 +9,13 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.model import Document, Packet, Party, Signer
 from deedbox.signing.new_document import (
-    CorrectedAddress,
     DocumentChange,
     KnownField,
     KnownParty,
     KnownSigner,
+    ListedSigner,
     is_called,
+    lone_parties,
 )
 
 
@@ -38,7 +39,7 @@ def kept(draft: Packet, made: Sequence[Party]) -> list[Party]:
     return [
         replace(
             party,
-            declared=before[party.id].declared if party.id in before else True,
+            declared=party.declared and (party.id not in before or before[party.id].declared),
             signers=[_with_code(one, people.get(one.id)) for one in party.signers],
         )
         for party in made
@@ -60,8 +61,25 @@ def followed(
     return found
 
 
+def as_lone_parties(change: DocumentChange, packet: Packet | None = None) -> DocumentChange:
+    """The change; signers without ids are the parties that the draft is to have, each one of its own.
+
+    Whoever was alone in a party before and keeps their address stays who they are."""
+    if all(one.id is not None for one in change.signers):
+        return change
+    alone = [party for party in (packet.parties if packet else []) if len(party.signers) == 1]
+    addresses = [one.address for one in change.signers]
+    ids = {
+        party.signers[0].email: (party.id, party.signers[0].id)
+        for party in alone
+        if addresses.count(party.signers[0].email) == 1
+    }
+    return replace(change, signers=[], parties=lone_parties(change.signers, ids))
+
+
 def with_corrections(change: DocumentChange, packet: Packet) -> DocumentChange:
     """The change; parties of a sent document that differ in e-mail addresses alone are corrections of these."""
+    change = as_lone_parties(change, packet)
     if packet.first.status != "sent" or change.parties is UNSET:
         return change
     addresses = {signer.id: signer.email for _, signer in packet.signers()}
@@ -71,8 +89,8 @@ def with_corrections(change: DocumentChange, packet: Packet) -> DocumentChange:
     ]
     if as_before != [_known(party) for party in packet.parties]:
         return change
-    given = [one for party in change.parties for one in party.signers]
-    corrected = [CorrectedAddress(one.id, one.email) for one in given if one.id and one.address != addresses[one.id]]
+    given = [one for party in change.parties for one in party.signers if one.id]
+    corrected = [ListedSigner(id=one.id, email=one.email) for one in given if one.address != addresses[one.id or ""]]
     return replace(change, parties=UNSET, signers=[*change.signers, *corrected])
 
 

@@ -28,7 +28,7 @@ from deedbox.signing.sketch import (
     of_draft,
     with_words,
 )
-from deedbox.signing.store import sketches
+from deedbox.signing.store import documents, sketches
 
 _BROUGHT = "party-role-"
 _CORRECTED = ("name", "email", "language", "time_zone", "auth", "delegation")
@@ -79,6 +79,7 @@ def version_of(sketch: Sketch) -> int:
 
 def draw_fields(tx: Tx, workspace_id: str, document_id: str, given: DrawnFields, now: datetime) -> int:
     """The version with these fields; Conflict if the sketch is no longer in the one that they were drawn in."""
+    documents.hold_packet_of(tx, workspace_id, document_id)
     before = drawing(tx, workspace_id, document_id)
     if given.version != before.version:
         raise Conflict(sketches.CHANGED)
@@ -87,6 +88,7 @@ def draw_fields(tx: Tx, workspace_id: str, document_id: str, given: DrawnFields,
 
 def draw_people(tx: Tx, workspace_id: str, document_id: str, parties: list[SketchParty], now: datetime) -> None:
     """The sketch with these people; fields go with those who are no longer among them."""
+    documents.hold_packet_of(tx, workspace_id, document_id)
     before = drawing(tx, workspace_id, document_id)
     after = replace(before.sketch, parties=parties)
     fields = [field for field in before.sketch.fields if not field.who or field.who in after.keys]
@@ -124,6 +126,7 @@ def draw_brought(tx: Tx, workspace_id: str, document_id: str, files: Sequence[Pa
     """Fields that the files of a draft bring along stand in its sketch; whom they name has a row among the people."""
     if not any(file.tags or file.form for file in files):
         return
+    documents.hold_packet_of(tx, workspace_id, document_id)
     before = drawing(tx, workspace_id, document_id)
     found = by_role([], [], files, now)
     parties = [*before.sketch.parties]

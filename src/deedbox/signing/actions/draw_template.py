@@ -122,7 +122,7 @@ def _field(
     if field.who not in roles:
         raise BadRequest(f"{named(field)} is nobody's: choose the role that fills it in")
     told = {name: value for name, value in asdict(field).items() if name in TemplateField.__struct_fields__}
-    plain = {name: getattr(field, name) or None for name in ("label", "default", "pattern", "group")}
+    plain = {name: getattr(field, name) or None for name in ("label", "default", "pattern", "group", "hint")}
     condition = field.show_if
     followed = ShowIf(ids.get(condition.field, condition.field), condition.equals) if condition else None
     own = {"id": ids[field.key], "party": roles[field.who].name, "found": before is not None and before.found}

@@ -68,6 +68,8 @@ async def code_for(packet: Packet, signer: Signer) -> FreshCode | None:
 
 def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime, code: FreshCode | None) -> Secret:
     """A session for the link's token; where the sender wants one, the code is mailed."""
+    if place := people.place_of(tx, sessions.link(tx, token).signer_id):
+        documents.hold(tx, *place)
     found = entrance(tx, token, now)
     packet, signer = found.packet, found.signer
     with office.desk(tx, packet.workspace_id, signer.id, now) as desk:

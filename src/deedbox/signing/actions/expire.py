@@ -55,6 +55,7 @@ async def current(office: Office, packet: Packet) -> Packet:
     workspace_id, packet_id = packet.workspace_id, packet.id
 
     def look_again(tx: Tx) -> Packet:
+        documents.hold(tx, workspace_id, packet_id)
         found = documents.packet(tx, workspace_id, packet_id)
         with office.desk(tx, workspace_id) as desk:
             return expire(desk, found) if found is not None else packet
@@ -67,6 +68,7 @@ async def run(office: Office, work: Work) -> None:
     workspace_id, packet_id = work.named("packet_id")
 
     def look(tx: Tx) -> None:
+        documents.hold(tx, workspace_id, packet_id)
         packet = documents.packet(tx, workspace_id, packet_id)
         if packet is not None:
             with office.desk(tx, workspace_id) as desk:

@@ -12,6 +12,9 @@ from deedbox.signing.model import Field, Packet, Party, Signer
 from deedbox.signing.store import people
 from deedbox.words.refusals import wrong_values
 
+_GIVEN_OTHERWISE = ("attachment", "date_signed")
+"""Types that have their own sentence for who writes a value into them."""
+
 
 def fill(desk: Desk, packet: Packet, signer_id: str, values: Mapping[str, str]) -> None:
     """Keeps what the signer has filled in so far; BadRequest, which names each field, for what it cannot hold."""
@@ -42,7 +45,7 @@ def checked(
             if filled.pop(field_id) not in ("", field.value):  # what changes nothing may come from an older page
                 faults.append(fault_of(field, "settled"))
         elif field.read_only or field.type == "attachment":
-            faults.append(fault_of(field, "read_only" if field.read_only else "attachment"))
+            faults.append(fault_of(field, field.type if field.type in _GIVEN_OTHERWISE else "read_only"))
         elif wrong := fault(document, field, filled[field_id], packet.language):
             faults.append(wrong)
     for group in groups([field for _, field in known.values() if field.id not in done]).values():

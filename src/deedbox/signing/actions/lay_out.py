@@ -22,6 +22,7 @@ from deedbox.signing.new_packet import PacketChange
 from deedbox.signing.notifier import Notifier
 from deedbox.signing.paper import StoredPaper
 from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.store import documents
 from deedbox.signing.store.sketches import CHANGED
 
 
@@ -59,6 +60,7 @@ async def prepared(
 
     def seen(desk: Desk) -> Packet:
         """The draft of this moment, if it is still the one that was looked at."""
+        documents.hold_packet_of(desk.tx, workspace_id, document_id)
         now = drawing(desk.tx, workspace_id, document_id)
         _need_version(now, wanted)
         return now.packet

@@ -29,10 +29,11 @@ def remind(desk: Desk, packet: Packet) -> Packet:
     due = [signer for signer in waiting if signer.reminded_at is None or signer.reminded_at <= since]
     if waiting and not due:
         first = min(moment(signer.reminded_at) for signer in waiting if signer.reminded_at)
-        seconds = math.ceil((first - desk.now).total_seconds()) + limits.REMIND_SECONDS
+        again = first + timedelta(seconds=limits.REMIND_SECONDS)
+        seconds = math.ceil((again - desk.now).total_seconds())
         raise TooManyRequests(
             f"Everyone whose turn it is was reminded within the last hour. Try again in {seconds} s.",
-            headers={"Retry-After": str(seconds)},
+            headers={"Retry-After": str(seconds), "X-RateLimit-Reset": str(math.ceil(again.timestamp()))},
         )
     return _reminded(desk, packet, due)
 
@@ -43,7 +44,7 @@ def _reminded(desk: Desk, packet: Packet, due: Sequence[Signer], *, by_timer: bo
     for signer in due:
         counted = {"reminders": signer.reminders + 1, "timer_reminded_at": desk.at} if by_timer else {}
         after = parties.with_signer(after, signer.id, reminded_at=desk.at, **counted)
-        token = sessions.new_link(desk.tx, signer.id, "mail", now=desk.now)
+        token = sessions.link_by_mail(desk.tx, signer.id, desk.notifier, now=desk.now)
         desk.notifier.remind(desk.tx, packet, signer, token, now=desk.now)
         for document in packet.documents:
             desk.record(document, "signer.reminded", {"signer": signer.id, "mailed": desk.notifier.delivers()})
@@ -87,6 +88,7 @@ async def run(office: Office, work: Work) -> None:
     workspace_id, packet_id = work.named("packet_id")
 
     def look(tx: Tx) -> None:
+        documents.hold(tx, workspace_id, packet_id)
         packet = documents.packet(tx, workspace_id, packet_id)
         if packet is not None:
             with office.desk(tx, workspace_id) as desk:

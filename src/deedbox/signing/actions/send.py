@@ -95,6 +95,6 @@ def invite(desk: Desk, before: Packet, released: Packet) -> None:
             for document in released.documents:
                 detail = {"signer": signer.id, "email": signer.email, "mailed": desk.notifier.delivers()}
                 desk.record(document, "signer.invited", detail, actor=SERVER)
-            token = sessions.new_link(desk.tx, signer.id, "mail", now=desk.now)
+            token = sessions.link_by_mail(desk.tx, signer.id, desk.notifier, now=desk.now)
             desk.notifier.invite(desk.tx, released, signer, token, now=desk.now)
     remind.plan(desk, released)

@@ -93,10 +93,12 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     after, completed = followed_up(desk, packet, signed, party.id)
     shared = _newly_filled(packet, signed)
     people.drop_values(desk.tx, signer_id, shared)
-    for document in signed.documents:
-        desk.record(document, "signer.signed", _detail(packet, document, signer, how, shared), actor=signer_id)
-    for document in packet.documents:
-        desk.emit("document.signed", packet, document, signer=signer_told(signer))
+    for before, document in zip(packet.documents, signed.documents, strict=True):
+        if packet.lone or not parties.only_reads(document, party, signer):
+            desk.record(document, "signer.signed", _detail(packet, document, signer, how, shared), actor=signer_id)
+            desk.emit("document.signed", packet, before, signer=signer_told(signer))
+        else:
+            desk.record(document, "document.viewed", _detail_of_view(document, how), actor=signer_id)
     if completed is not None:
         announce(desk, packet, after, completed)
     return after
@@ -194,6 +196,12 @@ def announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
     for document in after.documents:
         if document.status == "finalizing":
             finalize.plan(desk, document)
+
+
+def _detail_of_view(document: Document, how: SigningAct) -> dict[str, Any]:
+    """For a document that was shown while others of the packet were signed: it names no consent and no signature."""
+    files = {file.id: file.sha256 for file in document.files}
+    return {**how.seen.told(), "files": files, "prepared": document.paper_sha256}
 
 
 def _detail(

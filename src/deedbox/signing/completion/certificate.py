@@ -23,9 +23,11 @@ from deedbox.pdf.signed_input import EarlierSignature
 from deedbox.signing.completion.facts import (
     Facts,
     act_of,
+    as_in,
     consent_of,
     host_of,
     pages_seen,
+    shown_at,
     signed_fields,
     trail_since,
     voucher_of,
@@ -138,11 +140,13 @@ def _document(facts: Facts, made: SealedFile, address: str) -> CertifiedDocument
 
 def _in_all(told: Sequence[CertifiedSigner], known: Sequence[Facts]) -> CertifiedSigner:
     """The person once, with what was shown to them and filled in by them in each document."""
-    first, titles = told[0], [facts.document.title for facts in known]
-    shown = words.of_use(known[0].packet.language, "certificate")["pages_shown"]
-    steps = [step for step in first.steps if step.label != shown]
-    for title, one in zip(titles, told, strict=True):
-        steps += [Told(f"{shown}: {title}", step.text) for step in one.steps if step.label == shown]
+    # Whoever signs does so in one document at least; in others there may be nothing for them to sign.
+    first, titles = min(told, key=lambda one: one.status == "shown"), [facts.document.title for facts in known]
+    table = words.of_use(known[0].packet.language, "certificate")
+    steps = [step for step in first.steps if step.label != table["pages_shown"]]
+    for label in (table["shown"], table["pages_shown"]):
+        for title, one in zip(titles, told, strict=True):
+            steps += [Told(f"{label}: {title}", step.text) for step in one.steps if step.label == label]
     values = [
         Told(f"{title}: {value.label}", value.text)
         for title, one in zip(titles, told, strict=True)
@@ -173,6 +177,7 @@ def _earlier(language: str, signature: EarlierSignature) -> str:
 
 
 def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, bytes]) -> CertifiedSigner:
+    signer = as_in(facts, signer)
     signed, act, language = signer.signature, act_of(facts, signer), facts.packet.language
     table = words.of_use(language, "certificate")
     consent = consent_of(signer, act)
@@ -182,6 +187,7 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         "text_viewed": _text_shown(facts, signer),
         "consented": str(consent.at) if consent else None,
         "declined": signer.declined_at,
+        "shown": shown_at(facts, signer),
     }
     moments = sorted(((name, at) for name, at in dated.items() if at), key=lambda one: one[1])
     return CertifiedSigner(
@@ -189,8 +195,8 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         name=signer.name,
         email=signer.email,
         party=party.name if party.declared else "",
-        identity=_identity(facts, table, signer, act),
-        status=_status(signer),
+        identity=_identity(table, signer, act),
+        status="shown" if dated["shown"] else _status(signer),
         role=_role(facts, table, signer),
         steps=(
             *(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments),
@@ -207,14 +213,12 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
     )
 
 
-def _identity(facts: Facts, table: Mapping[str, str], signer: Signer, act: dict[str, Any]) -> str:
+def _identity(table: Mapping[str, str], signer: Signer, act: dict[str, Any]) -> str:
     if signer.role == "cc":
         return ""
     voucher, host = voucher_of(act), host_of(act)
     key = f"{voucher.key_name} ({voucher.key_id})" if voucher else ""
     ways: list[str] = [signer.identity or "none"]
-    if ways == ["mailed_link"] and not _was_mailed(facts, signer):
-        ways = ["kept_link"]
     ways += ["embedded_link"] if voucher else []
     ways += ["in_person"] if host else []
     told = {"key": key, "host": f"{host.name} ({host.person_id})" if host else ""}
@@ -251,12 +255,6 @@ def _text_shown(facts: Facts, signer: Signer) -> str | None:
     """When the text of the document was first served to the signer."""
     rows = (entry for entry in trail_since(facts, signer) if entry.act == "signer.text_viewed")
     return next((entry.at for entry in rows if entry.actor == signer.id), None)
-
-
-def _was_mailed(facts: Facts, signer: Signer) -> bool:
-    """Whether a link was mailed to the signer: without a mail server the sender alone could read it."""
-    rows = trail_since(facts, signer)
-    return any(entry.detail.get("signer") == signer.id and entry.detail.get("mailed") is True for entry in rows)
 
 
 def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:

@@ -92,7 +92,7 @@ def gathered(tx: Tx, workspace_id: str, packet_id: str) -> SealedPacket:
 
 def complete(desk: Desk, known: SealedPacket, made: Received) -> Packet:
     """The packet with its certificate; the first one completes it, and everyone is told once."""
-    before = shown_packet(desk.tx, desk.workspace_id, known.packet.id)
+    before = desk.packet(known.packet.id)
     if [sealed.demand(desk.tx, one.id) for one in before.documents] != [left for _, left in known.documents]:
         raise Conflict("A seal got another time-stamp at this very moment")  # and the certificate is made again
     certificate = blobs.adopt(desk.tx, made, before.id, desk.now)

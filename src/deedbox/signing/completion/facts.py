@@ -21,6 +21,8 @@ from deedbox.signing.store import audit, documents
 
 _ACTS = ("signer.signed", "signer.approved", "signer.declined", "signer.delegated")
 """Of these, a person does one."""
+_SHOWN = "document.viewed"
+"""The row of a signer who had nothing to fill in the document: it was shown while others of the packet were signed."""
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -77,12 +79,26 @@ def statement(facts: Facts, marked: Blob) -> Statement:
                 signatures=[
                     msgspec.convert(one, proof.EarlierSignature, from_attributes=True) for one in file.signatures
                 ],
+                pages=file.pages,
+                removed=[*file.removed],
             )
             for file in facts.document.files
         ],
         prepared=proof.Bytes(sha256=facts.paper.sha256, size_bytes=facts.paper.size_bytes),
         attachments=_attachments(facts.document),
         marked=proof.Bytes(sha256=marked.sha256, size_bytes=marked.size_bytes),
+        sender=proof.Sender(name=facts.packet.sender, company=facts.packet.company, email=facts.packet.sender_email),
+        fields=[
+            proof.Field(
+                id=field.id,
+                type=field.type,
+                label=field.label,
+                group=field.group,
+                original_id=field.file_id,
+                page=field.page,
+            )
+            for field in facts.document.fields
+        ],
     )
     parties = [
         proof.Party(
@@ -95,7 +111,7 @@ def statement(facts: Facts, marked: Blob) -> Statement:
         )
         for party in facts.packet.parties
     ]
-    signers = [_proved(facts, party, signer) for party, signer in facts.packet.signers()]
+    signers = [_proved(facts, party, as_in(facts, signer)) for party, signer in facts.packet.signers()]
     return Statement(document, parties, signers, proof.statement_sha256(document, parties, signers))
 
 
@@ -121,11 +137,23 @@ def evidence(
 
 
 def act_of(facts: Facts, signer: Signer) -> dict[str, Any]:
-    """What the trail tells of the signer's signing, approving, declining or passing it on."""
+    """What the trail tells of the signer's signing, approving, declining, passing it on or being shown it."""
     for entry in facts.trail:
-        if entry.act in _ACTS and entry.actor == signer.id:
+        if entry.act in (*_ACTS, _SHOWN) and entry.actor == signer.id:
             return dict(entry.detail)
     return {}
+
+
+def shown_at(facts: Facts, signer: Signer) -> str | None:
+    """When the document was shown to a signer who had nothing to fill in it; None for all others."""
+    return next((entry.at for entry in facts.trail if entry.act == _SHOWN and entry.actor == signer.id), None)
+
+
+def as_in(facts: Facts, signer: Signer) -> Signer:
+    """The signer as far as this document goes: whoever was only shown it has not signed it."""
+    if shown_at(facts, signer) is None:
+        return signer
+    return msgspec.structs.replace(signer, signed_at=None, signature=None, initials=None)
 
 
 def consent_of(signer: Signer, act: dict[str, Any]) -> proof.Consent | None:
@@ -205,7 +233,7 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         name=signer.name,
         email=signer.email,
         role=signer.role,
-        status=signer.status,
+        status="shown" if shown_at(facts, signer) else signer.status,
         delegated_to=signer.delegated_to,
         consent=consent_of(signer, act),
         marks=[

@@ -23,7 +23,7 @@ from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks
 from deedbox.signing.completion.seal import Sealer, SealRequest, signed_evidence
-from deedbox.signing.desk import SERVER, Desk, Office, document_of
+from deedbox.signing.desk import SERVER, Desk, Office, document_in
 from deedbox.signing.model import Document, Seal
 from deedbox.signing.notifier import SealedDocument
 from deedbox.signing.paper.join import join
@@ -76,10 +76,16 @@ class Finalize:
         try:
             async with AsyncExitStack() as held:
                 made = await self._made(known, held)
-                await work.finish(lambda tx: self._complete(tx, known.document, made))
+                await work.finish(
+                    lambda tx: self._complete(tx, known.document, made),
+                    isolation="read committed",
+                )
         except Exception as error:  # whatever it is, the sender sees that it happened; the job is tried again
             told = f"Sealing has failed so far: {certify_packet.reason_of(error)}"
-            await self._db.write(lambda tx: documents.note_error(tx, document_id, told))
+            await self._db.write(
+                lambda tx: documents.note_error(tx, document_id, told),
+                isolation="read committed",
+            )
             raise
 
     async def _made(self, known: Facts, held: AsyncExitStack) -> _Made:
@@ -87,7 +93,10 @@ class Finalize:
         images = await self._certifier.images(known)
         marked = await self._marked(known, images, held)
         statement = facts.statement(known, marked)
-        trail = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
+        trail = await self._db.write(
+            lambda tx: self._state(tx, document, statement.sha256),
+            isolation="read committed",
+        )
         known, head = msgspec.structs.replace(known, trail=trail), trail[-1].hash
         request = SealRequest(
             document_id=document.id,
@@ -126,6 +135,7 @@ class Finalize:
 
     def _state(self, tx: Tx, document: Document, statement_sha256: str) -> list[Entry]:
         """The trail, whose last row says what is to be sealed; an attempt before may have written it."""
+        documents.hold(tx, document.workspace_id, document.packet_id)
         trail = audit.trail(tx, document.id)
         if trail[-1].act == _SEALING and trail[-1].detail.get(evidence.STATEMENT) == statement_sha256:
             return trail
@@ -139,7 +149,8 @@ class Finalize:
 
 def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     """The document, completed: its files are stored, and everyone is told, or the last of a packet certifies it."""
-    packet, document = document_of(desk.tx, desk.workspace_id, document_id)
+    packet = desk.packet_of(document_id)
+    document = document_in(packet, document_id)
     completed = states.moved(document, "complete", desk.at, seal=made.seal, error=None)
     after = packet.with_document(completed)
     if packet.lone:

@@ -1,13 +1,20 @@
 """What a verification code stands for: enough to recognise the document, and no address of anyone."""
 
+import unicodedata
+
 import msgspec
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
+from deedbox.signing import parties
 from deedbox.signing.completion import verify_sealed
 from deedbox.signing.desk import document_of
 from deedbox.signing.model import Document, Packet, Role
 from deedbox.signing.store import audit, documents, sealed
+
+_GROUP = 4
+"""A code is written in groups of so many characters, with hyphens between."""
 
 
 class VouchedSigner(msgspec.Struct, frozen=True):
@@ -18,7 +25,7 @@ class VouchedSigner(msgspec.Struct, frozen=True):
     party: str
     """The party's name."""
     status: str
-    """How far this person is."""
+    """How far this person is; `shown` if the person signed others of the packet and had nothing to sign in this one."""
     signed_at: str | None
     """When the person signed; null until then."""
 
@@ -44,11 +51,19 @@ class Vouched(msgspec.Struct, frozen=True):
 
 def by_code(tx: Tx, code: str) -> Vouched:
     """The document with this code; NotFound for a code that was never given to anyone."""
-    place = documents.by_verification_code(tx, code.strip().upper())
+    place = documents.by_verification_code(tx, _as_stored(code))
     packet, document = document_of(tx, *place) if place else (None, None)
     if packet is None or document is None or document.status == "draft":
         raise NotFound("No document has this verification code")
     return _vouched(tx, packet, document)
+
+
+def _as_stored(typed: str) -> str:
+    """The code as it is stored, however it was typed: in either case, with other separators or with none.
+
+    Full-width letters, which some keyboards type, count as the plain ones."""
+    plain = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", typed[: limits.TYPED_CODE_CHARS]))).upper()
+    return "-".join(plain[at : at + _GROUP] for at in range(0, len(plain), _GROUP))
 
 
 def of_document(tx: Tx, document_id: str) -> Vouched | None:
@@ -68,7 +83,9 @@ def _vouched(tx: Tx, packet: Packet, document: Document) -> Vouched:
         sha256=sha256,
         earlier_sha256=[one for one in hashes if one != sha256],
         signers=[
-            VouchedSigner(signer.name, signer.role, party.name, signer.status, signer.signed_at)
+            VouchedSigner(signer.name, signer.role, party.name, "shown", None)
+            if parties.was_only_shown(packet, document, party, signer)
+            else VouchedSigner(signer.name, signer.role, party.name, signer.status, signer.signed_at)
             for party, signer in packet.signers()
             if signer.counts
         ],

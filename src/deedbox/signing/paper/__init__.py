@@ -28,6 +28,8 @@ class Original(NamedTuple):
     """Whether its text may ask for fields."""
     form: bool = False
     """Whether the fields of a fillable PDF are taken for fields to sign, and not only for what they show."""
+    web_links: bool = True
+    """Whether links in it may lead to web addresses."""
 
 
 class PaperFile(msgspec.Struct, frozen=True):

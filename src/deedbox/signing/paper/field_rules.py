@@ -21,12 +21,17 @@ def check(field: Field) -> None:
         raise BadRequest("A select field needs options")
     if field.type == "radio" and not (field.group and field.label):
         raise BadRequest(f"{told(field)} needs a group and a label: the label is what is chosen")
+    if field.type == "date_signed" and field.default:
+        raise BadRequest(
+            f"{told(field)} is filled in with the day of signing, so it takes no value. Use the type `date` for a day"
+            " that you or the signer choose."
+        )
     by_signer = field.type in (*BY_HAND, "attachment")
     if by_signer and field.default:
         raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
     if by_signer and field.read_only:
         raise BadRequest(f"The {field.type} on page {field.page} is read_only, but only its signer can fill it")
-    fixed = field.read_only and field.required and field.type not in (*FILLED_FOR_THEM, "radio")
+    fixed = field.read_only and field.required and field.type not in (*FILLED_FOR_THEM, "date_signed", "radio")
     if fixed and (not field.default or (field.type == "checkbox" and field.default != "true")):
         raise BadRequest(f"{told(field)} is required and read_only, so it needs a default or a value of yours")
 

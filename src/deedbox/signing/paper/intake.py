@@ -139,8 +139,9 @@ class Intake:
     async def attachment(self, name: str, file: Blob) -> AsyncIterator[tuple[Received, Sequence[tuple[float, float]]]]:
         """The PDF that is made of a signer's file, with the sizes of its pages, until the end of this.
 
-        Of signatures in it, only the looks stay: the sender, who could refuse them, has no part in it."""
-        original = Original(name, file, signed_input="flatten", tags=False)
+        Of signatures in it, only the looks stay, and of links to web addresses nothing: the sender, who could refuse
+        them, has no part in it."""
+        original = Original(name, file, signed_input="flatten", tags=False, web_links=False)
         if await self._source(original) not in ("pdf", "image"):
             raise refused(BadRequest, "attachment_kind")
         async with AsyncExitStack() as held:
@@ -149,8 +150,15 @@ class Intake:
 
     async def _taken(self, number: int, original: Original, held: AsyncExitStack, signers: int = 0) -> "_Taken":
         password = original.password.reveal() if original.password else None
-        terms = Terms(password, original.signed_input, original.tags, original.form)
         source = await self._source(original)
+        terms = Terms(
+            password,
+            original.signed_input,
+            original.tags,
+            original.form,
+            web_links=original.web_links,
+            converted=source in ("docx", "html"),
+        )
         pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, pdf) as data:

@@ -6,6 +6,7 @@ import msgspec
 
 from deedbox.evidence import chain
 from deedbox.evidence.chain import Entry
+from deedbox.kernel.clock import Instant
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert_all
 
@@ -14,8 +15,15 @@ _ROWS = "select number, at, act, actor, detail, hash from audit where document_i
 
 def last(tx: Tx, document_id: str) -> tuple[int, str] | None:
     """Number and hash of the last row."""
-    row = tx.one("select number, hash from audit where document_id = :id order by number desc limit 1", id=document_id)
-    return (row[0], row[1]) if row else None
+    row = end(tx, document_id)
+    return row[:2] if row else None
+
+
+def end(tx: Tx, document_id: str) -> tuple[int, str, Instant] | None:
+    """Number, hash and time of the last row."""
+    sql = "select number, hash, at from audit where document_id = :id order by number desc limit 1"
+    row = tx.one(sql, id=document_id)
+    return (row[0], row[1], Instant(row[2])) if row else None
 
 
 def add(tx: Tx, entries: list[tuple[str, Entry]]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from deedbox.kernel import limits
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db import Tx, Value, grams
 from deedbox.signing.model import Document, Filter, Packet, Page, Status
 from deedbox.signing.store import documents
 from deedbox.signing.store.filters import conditions_of
@@ -26,7 +26,9 @@ _FIRST, _LAST = "doc_", "doc_~~~~~~~~~~"
 
 
 def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Packet, Document]]:
-    """Documents of the workspace that match, by age, each with its packet; that holds no others here."""
+    """Documents of the workspace that match, by age, each with its packet; that holds no others here.
+
+    Searching titles costs more with every document: call it with `read_aside` then."""
     people = {"waits_for": wanted.waits_for, "signer_email": wanted.signer_email}
     values: dict[str, Value] = {name: email for name, email in people.items() if email is not None}
     values |= {f"status{number}": status for number, status in enumerate(wanted.statuses)}
@@ -45,6 +47,11 @@ def _through_documents(
     tx: Tx, more: Sequence[str], wanted: Filter, part: Page, values: Mapping[str, Value]
 ) -> list[str]:
     conditions, bounds = conditions_of(wanted, "documents", part)
+    if wanted.q is not None:
+        states = [f"status = :status{number}" for number, _ in enumerate(wanted.statuses)]
+        named = grams.Wanted("documents", "title_folded", documents.folded(wanted.q), conditions)
+        named = named._replace(branches=states or ["true"], others=more, newest_first=part.newest_first)
+        return grams.page(tx, str(values["workspace_id"]), named, part.limit, {**values, **bounds})
     matching = " and ".join(["documents.workspace_id = :workspace_id", *conditions, *more])
     some = f"order by id {_order(part)} limit :limit"
     sql = f"select id from documents where {matching} {some}"
@@ -63,6 +70,9 @@ def _through_people(tx: Tx, whose: Sequence[str], wanted: Filter, part: Page, va
     start = part.cursor or (_LAST if part.newest_first else _FIRST)
     conditions, bounds = conditions_of(wanted, "documents", replace(part, cursor=start))
     signs = {"first_after": ">=", "first_before": "<=", "cursor": "<=" if part.newest_first else ">="}
+    if wanted.q is not None:
+        conditions.append("instr(documents.title_folded, :q) > 0")
+        bounds["q"] = documents.folded(wanted.q)
     conditions += [f"{_MADE} {sign} substr(:{name}, 5, 10)" for name, sign in signs.items() if name in bounds]
     if wanted.statuses:
         conditions.append(f"documents.status in ({', '.join(f':status{n}' for n, _ in enumerate(wanted.statuses))})")

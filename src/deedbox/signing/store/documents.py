@@ -1,7 +1,7 @@
 """The tables of packets and documents: how they are found, added and changed."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -59,6 +59,22 @@ def packet(tx: Tx, workspace_id: str, packet_id: str) -> Packet | None:
     return _only(_packets(tx, tx.all(sql, id=packet_id, workspace_id=workspace_id)))
 
 
+def hold(tx: Tx, workspace_id: str, packet_id: str) -> None:
+    """Lock the packet until the transaction ends: whoever acts on it reads it after this, so acts follow each other.
+
+    An update, not `select for update`: a transaction that began before another's act then begins again."""
+    if tx.dialect == "postgres":  # SQLite has one writer
+        sql = "update packets set lone = lone where id = :id and workspace_id = :workspace_id"
+        tx.run(sql, id=packet_id, workspace_id=workspace_id)
+
+
+def hold_packet_of(tx: Tx, workspace_id: str, document_id: str) -> None:
+    """Lock the packet that the document lies in, as `hold` does."""
+    if tx.dialect == "postgres":
+        sql = "update packets set lone = lone where id = (select packet_id from documents where id = :id)"
+        tx.run(f"{sql} and workspace_id = :workspace_id", id=document_id, workspace_id=workspace_id)
+
+
 def packets(tx: Tx, workspace_id: str, packet_ids: Sequence[str]) -> list[Packet]:
     """These packets of the workspace, whole and in this order."""
     if not packet_ids:
@@ -97,13 +113,27 @@ def alone(tx: Tx, document_ids: Sequence[str]) -> list[tuple[Packet, Document]]:
     return [(found[one], found[one].first) for one in document_ids]
 
 
-def title_and_pages(tx: Tx, document_id: str) -> tuple[str, int]:
-    """For whoever needs nothing else of a document that is there; its pages with those of attachments."""
-    row = tx.one("select title, files, attachments from documents where id = :id", id=document_id)
+class InBrief(NamedTuple):
+    """What the library says of a completed document."""
+
+    title: str
+    pages: int
+    """With those of attachments."""
+    verification_code: str
+    signers: list[str]
+    """The addresses of those who signed or approved."""
+
+
+def in_brief(tx: Tx, document_id: str) -> InBrief:
+    """The document for whoever needs nothing else of it."""
+    sql = "select title, files, attachments, verification_code, packet_id from documents where id = :id"
+    row = tx.one(sql, id=document_id)
     if row is None:
         raise NotFound("Document does not exist")
     files, attached = _FILES.decode(row[1]), _ATTACHMENTS.decode(row[2])
-    return row[0], sum(file.pages for file in files) + sum(one.pages for one in attached)
+    pages = sum(file.pages for file in files) + sum(one.pages for one in attached)
+    signed = tx.all("select email from signers where packet_id = :id and status = 'signed' order by email", id=row[4])
+    return InBrief(row[0], pages, row[3] or "", [*dict.fromkeys(one[0] for one in signed)])
 
 
 def verification_code(tx: Tx, document_id: str) -> str | None:

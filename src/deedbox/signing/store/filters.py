@@ -7,7 +7,6 @@ from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Value
 from deedbox.kernel.ids import new_id
 from deedbox.signing.model import Filter, Page
-from deedbox.signing.store.documents import folded
 
 _PREFIX = {"documents": "doc", "packets": "pkt"}
 _EQUAL = ("packet_id", "bulk_send_id", "template_id", "external_id")
@@ -17,16 +16,13 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 def conditions_of(
     wanted: Filter, table: Literal["documents", "packets"], part: Page
 ) -> tuple[list[str], dict[str, Value]]:
-    """What the table's rows must meet to be in this part of the list, but for their status and people."""
+    """What the table's rows must meet to be in this part of the list, but for their title, status and people."""
     conditions: list[str] = []
     values: dict[str, Value] = {}
     for name in _EQUAL:
         if (value := getattr(wanted, name)) is not None:
             conditions.append(f"{table}.{name} = :{name}")
             values[name] = value
-    if wanted.q is not None:
-        conditions.append(f"instr({table}.title_folded, :q) > 0")
-        values["q"] = folded(wanted.q)
     if wanted.created_after is not None:
         conditions.append(f"{table}.created_at > :created_after and {table}.id >= :first_after")
         values["created_after"] = wanted.created_after

@@ -8,7 +8,8 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx, Value
 
-LinkKind: TypeAlias = Literal["mail", "embedded", "in_person"]
+LinkKind: TypeAlias = Literal["mail", "kept", "embedded", "in_person"]
+"""A `kept` link stands in a mail that never left this server: the sender can read it and pass it on."""
 _LINK = "l.signer_id, l.kind, l.voucher_id, l.voucher_name, l.expires_at, l.used_at"
 _NO_CODE = ""
 
@@ -170,9 +171,11 @@ def add_page_view(tx: Tx, token_hash: bytes, file_id: str, page: int) -> bool:
     return bool(tx.run(sql, hash=token_hash, file_id=file_id, page=page))
 
 
-def close_session(tx: Tx, token_hash: bytes) -> None:
+def close_session(tx: Tx, token_hash: bytes, now: str) -> None:
+    """Ends the session; its row stays until it is pruned, so that a reload can say what became of it."""
     tx.run("delete from page_views where session_hash = :hash", hash=token_hash)
-    tx.run("delete from signer_sessions where token_hash = :hash", hash=token_hash)
+    sql = "update signer_sessions set expires_at = :now, unsigned = null where token_hash = :hash"
+    tx.run(sql, hash=token_hash, now=now)
 
 
 def prune(tx: Tx, ended: str) -> int:

@@ -21,6 +21,7 @@ _PARTY = ("id", "name", "turn", "rule", "quorum", "on_decline", "declared", "sta
 _FIELD = (
     "id", "file_id", "signer_id", "party_id", "type", "page", "x", "y", "w", "h", "required", "label",
     "default_value", "options", "value", "font_size", "read_only", "max_length", "pattern", "group_name", "show_if",
+    "hint",
 )  # fmt: skip
 
 _SHOW_IF = msgspec.json.Decoder(ShowIf)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from deedbox.kernel.db import Row, Tx, Value
+from deedbox.kernel.db import Row, Tx, Value, grams
 from deedbox.kernel.db.rows import insert
 from deedbox.kernel.errors import Conflict
 from deedbox.signing.store.documents import folded
@@ -27,12 +27,13 @@ def page(tx: Tx, workspace_id: str, q: str | None, limit: int, cursor: str | Non
     values: dict[str, Value] = {"workspace_id": workspace_id, "limit": limit}
     conditions = ["workspace_id = :workspace_id"]
     if cursor is not None:
-        conditions.append("id < :cursor")
+        conditions.append("templates.id < :cursor")
         values["cursor"] = cursor
-    if q is not None:
-        conditions.append("instr(name_folded, :q) > 0")
-        values["q"] = folded(q)
     found = f"select id from templates where {' and '.join(conditions)} order by id desc limit :limit"
+    if q is not None:
+        named = grams.Wanted("templates", "name_folded", folded(q), conditions)
+        values |= {f"id{at}": id for at, id in enumerate(grams.page(tx, workspace_id, named, limit, values))}
+        found = ", ".join(f":{name}" for name in values if name.startswith("id")) or "null"
     sql = f"{_WHOLE} and v.version = t.version where t.id in ({found}) order by t.id desc"
     return [_template(row) for row in tx.all(sql, **values)]
 

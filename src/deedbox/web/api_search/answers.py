@@ -1,7 +1,7 @@
 """Answers from the indexed documents: each sentence with its citations, and whether they support it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -13,7 +13,7 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.collection import CollectionName
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import DeedboxError
 from deedbox.search.answers.draft import Answer, Draft
 from deedbox.search.answers.support import Sentence
 from deedbox.search.query import Mode
@@ -113,32 +113,14 @@ async def answer(request: AnyRequest, data: JSONBody[NewAnswer]) -> Response[Ans
     streamed = data.stream or _STREAM in request.headers.get("accept", "")
     try:
         if streamed:
-            await _unless_gone(request, draft.begun(limits.ANSWER_HEAD_SECONDS))
+            await context.unless_gone(request, draft.begun(limits.ANSWER_HEAD_SECONDS))
             events: Response[Any] = ServerSentEvent(_events(draft, asked.text, begun))
             return events
-        written = await _unless_gone(request, draft.finished())
+        written = await context.unless_gone(request, draft.finished())
         return Response(_record(written, asked.text, begun))
     except BaseException:
         draft.give_up()
         raise
-
-
-async def _unless_gone(request: AnyRequest, work: Coroutine[Any, Any, T]) -> T:
-    """What the work gives; it ends when the caller hangs up, for nobody would read it."""
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_hung_up(request))
-    try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        raise BadRequest("The connection was closed before the answer was complete")
-    finally:
-        working.cancel()
-        leaving.cancel()
-
-
-async def _hung_up(request: AnyRequest) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _events(draft: Draft, query: str, begun: float) -> AsyncIterator[ServerSentEventMessage]:

@@ -9,10 +9,12 @@ from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blob
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.upload import Chunk
+from deedbox.search.upload import Chunk, Upload
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.blob_response import PICTURE, file_response, page_number, page_picture
@@ -51,7 +53,22 @@ class ChunkRecord(msgspec.Struct, frozen=True):
     """Whether any of it was read by OCR from a picture of the page: letters may be misread."""
 
 
-class TextQuery(msgspec.Struct, frozen=True):
+_Sha256 = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$")]
+
+
+class VersionQuery(msgspec.Struct, frozen=True):
+    sha256: _Sha256 | UnsetType = UNSET
+    """The hash of the file, as results name it. After a PUT the replaced file answers queries, and can be named here,
+    until the new one is indexed. The new one unless given."""
+
+
+class PageImageQuery(msgspec.Struct, frozen=True):
+    sha256: _Sha256 | UnsetType = UNSET
+    """The hash of the file, as results name it. The file that answers queries unless given: after a PUT, the replaced
+    one until the new one is indexed."""
+
+
+class TextQuery(VersionQuery, frozen=True):
     page: Annotated[int, Meta(ge=1, le=limits.TEXT_PAGE_MAX)] | UnsetType = UNSET
     """Only what stands on this page, from 1; all of it unless given."""
 
@@ -70,21 +87,24 @@ class ChunkPage(msgspec.Struct, frozen=True):
 
 @get(
     "/documents/{doc_id:str}/content",
-    opt=_opt(
-        {
-            "200": {"description": "The original bytes", "content": _FILE},
-            "206": {"description": "The bytes in the Range asked for", "content": _FILE},
-            **_NOT_MODIFIED,
-        },
-        416,
-    ),
+    opt={
+        **_opt(
+            {
+                "200": {"description": "The original bytes", "content": _FILE},
+                "206": {"description": "The bytes in the Range asked for", "content": _FILE},
+                **_NOT_MODIFIED,
+            },
+            416,
+        ),
+        QUERY: VersionQuery,
+    },
     summary="The original bytes",
     tags=["search"],
 )
 async def document_content(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
-    deedbox = here.deedbox
-    upload, blob = await deedbox.db.read(lambda tx: library.content(tx, here.reader, doc_id))
+    deedbox, sha256 = here.deedbox, here.query.sha256 or None
+    upload, blob = await deedbox.db.read(lambda tx: library.content(tx, here.reader, doc_id, sha256))
     return await file_response(request, deedbox.blobs, blob, upload.media_type, upload.filename)
 
 
@@ -99,11 +119,11 @@ async def document_content(request: AnyRequest, doc_id: FromPath[str]) -> Respon
 )
 async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
-    found = await here.deedbox.db.read(lambda tx: library.find(tx, here.reader, doc_id))
+    found = await here.deedbox.db.read(lambda tx: library.version(tx, here.reader, doc_id, here.query.sha256 or None))
     texts, plain = here.deedbox.ingest.texts, {"X-Content-Type-Options": "nosniff"}
     if here.query.page:
-        return Response(await texts.page(found.upload, here.query.page), headers=plain, media_type="text/plain")
-    size, pieces = await texts.stream(found.upload)
+        return Response(await texts.page(found, here.query.page), headers=plain, media_type="text/plain")
+    size, pieces = await texts.stream(found)
     return StreamedResponse(pieces, headers={**plain, "Content-Length": str(size)}, media_type="text/plain")
 
 
@@ -124,14 +144,19 @@ async def document_chunks(request: AnyRequest, doc_id: FromPath[str]) -> ChunkPa
 
 @get(
     "/documents/{doc_id:str}/pages/{page:str}",
-    opt=_opt(PICTURE),
+    opt={**_opt(PICTURE), QUERY: PageImageQuery},
     summary="A page of a PDF as an image; `page` is its number and `.webp`",
     tags=["search"],
 )
 async def page_image(request: AnyRequest, doc_id: FromPath[str], page: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     number = page_number(page)
-    upload, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.reader, doc_id))
+
+    def find(tx: Tx) -> tuple[Upload, Blob]:
+        sha256 = here.query.sha256 or library.answering(tx, here.reader, doc_id).sha256
+        return library.content(tx, here.reader, doc_id, sha256)
+
+    upload, blob = await here.deedbox.db.read(find)
     if upload.media_type != KINDS["pdf"].media_type:
         raise NotFound("Only PDF documents have page images, and this is none")
     if number is None or number > (upload.pages or 0):

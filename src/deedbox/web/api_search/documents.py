@@ -45,12 +45,16 @@ class UploadRecord(msgspec.Struct, frozen=True):
     """How many bytes came."""
     text_length: int
     """Characters of the extracted text; 0 for a signed document that was not read yet."""
+    hidden_length: int
+    """Characters that the file holds and does not show, such as hidden rows or white text; they are not indexed."""
     status: Status
     """Whether it answers queries yet."""
     error: str | None
     """Why indexing failed."""
     sha256: str
     """The SHA-256 of the bytes."""
+    version: int
+    """1, and one more with each PUT."""
     media_type: str
     """What kind of file it is."""
     pages: int | None
@@ -168,6 +172,7 @@ def _filing(beside: Beside, reader: Reader) -> Filing:
             raise BadRequest("metadata: it is not a JSON object") from error
     filing = body.of_kind(Filing, given)
     reader.need(filing.collection)
+    library.need_open(filing.collection)
     return filing
 
 
@@ -203,7 +208,7 @@ async def _in_pieces(here: Context, after: str | None, collection: str | None) -
         return library.page(tx, reader, after, limits.LIST_BATCH, collection)
 
     begun, count = _encode(DocumentList([], 0, False, None)).partition(b"]")[0], 0
-    while found := await here.deedbox.db.read(batch):
+    while found := await here.deedbox.db.read_aside(batch):
         yield begun + b",".join(_encode(_record(one, recipe)) for one in found)
         await asyncio.sleep(0)  # a read may take no turn of the loop, and a caller who is fast none either
         begun, count, after = b",", count + len(found), found[-1].upload.id
@@ -296,9 +301,11 @@ def _record(described: UploadSummary, recipe: str | None) -> UploadRecord:
         filename=upload.filename,
         size_bytes=upload.size_bytes,
         text_length=upload.text_length,
+        hidden_length=upload.hidden_length,
         status=upload.status,
         error=upload.error,
         sha256=upload.sha256,
+        version=upload.revision,
         media_type=upload.media_type,
         pages=upload.pages,
         chunks=described.chunks,

@@ -15,6 +15,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, DeedboxError, TimedOut
+from deedbox.kernel.idempotency import PLANNED
 from deedbox.kernel.jobs import Job
 from deedbox.search import ingest, library
 from deedbox.search.embed_document import Phase
@@ -27,12 +28,12 @@ from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
-from deedbox.web.frame.once import once
+from deedbox.web.frame.once import once, settled
 from deedbox.web.frame.openapi import ALSO, ANSWERS, MAKES
 from deedbox.web.frame.query import QUERY
 from deedbox.wiring import Deedbox
 
-RunStatus: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
+RunStatus: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled"]
 
 
 class IndexOrder(msgspec.Struct, forbid_unknown_fields=True):
@@ -135,6 +136,7 @@ class _Planned(msgspec.Struct, frozen=True):
 
 
 _PLANNED = msgspec.json.Decoder(_Planned)
+_RUN = msgspec.json.Decoder(Run)
 
 
 @post(
@@ -146,25 +148,32 @@ _PLANNED = msgspec.json.Decoder(_Planned)
     responses={202: ResponseSpec(Run, description="Begun; Location names the job", generate_examples=False)},
 )
 async def build_index(request: AnyRequest) -> Response[Indexed]:
-    """With the header `Prefer: respond-async` it answers at once, with the job."""
+    """With the header `Prefer: respond-async` it answers at once, with the job. A replay of the same `Idempotency-Key`
+    gives the first answer, byte for byte."""
     here = context.of(request)
     if here.deadline is not None:
         here.deadline.reschedule(asyncio.get_running_loop().time() + limits.INDEX_SECONDS + limits.REQUEST_SECONDS)
-    begun = stopwatch()
-    job_id, headers = await _planned(request)
-    headers["Location"] = f"/jobs/{job_id}"
-    if "respond-async" in request.headers.get("prefer", "").lower():
+    begun, is_async = stopwatch(), "respond-async" in request.headers.get("prefer", "").lower()
+    planned: Response[Any] = await _plan(request, is_async=is_async)
+    if planned.status_code != PLANNED:  # the answer itself: of an asynchronous request, or of a replayed one
+        if planned.status_code == 202:
+            planned.headers["Location"] = f"/jobs/{_RUN.decode(planned.content).id}"
+        return planned
+    job_id, replayed = _PLANNED.decode(planned.content).job_id, dict(planned.headers)
+    location = {"Location": f"/jobs/{job_id}"}
+    if is_async:
         job = await here.deedbox.db.read(lambda tx: ingest.find(tx, here.reader, job_id))
-        accepted: Response[Any] = Response(run(job), status_code=202, headers=headers)
+        accepted: Response[Any] = Response(run(job), status_code=202, headers={**replayed, **location})
         return accepted
     try:
         async with asyncio.timeout(limits.INDEX_SECONDS):
             job_at_end = await here.deedbox.ingest.ended(job_id)
     except TimeoutError as error:
-        raise TimedOut("Request took too long", headers={"Location": headers["Location"]}) from error
+        raise TimedOut("Request took too long", headers=location) from error
     size = await here.deedbox.db.read(lambda tx: library.chunks_in_service(tx, here.reader))
-    del headers["Location"]
-    return Response(_answer(job_at_end, size, stopwatch() - begun), headers=headers)
+    answer: Response[Any] = await settled(request, _answer(job_at_end, size, stopwatch() - begun), status=200)
+    answer.headers.update(replayed)
+    return answer
 
 
 @get(
@@ -208,22 +217,22 @@ async def cancel_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     return run(await here.deedbox.db.write(lambda tx: ingest.cancel(tx, here.reader, job_id, now)))
 
 
-async def _planned(request: AnyRequest) -> tuple[str, dict[str, str]]:
-    """The job, and the headers that tell whether it was planned by an earlier request with the same key."""
+async def _plan(request: AnyRequest, *, is_async: bool) -> Response[bytes]:
+    """Plan the run; an asynchronous request is answered with it, any other once it has ended."""
     deedbox, reader = context.of(request).deedbox, context.of(request).reader
     order: IndexOrder = context.of(request).body
     doc_ids = None if order.doc_ids is UNSET else order.doc_ids
 
-    def plan(tx: Tx) -> _Planned:
-        return _Planned(ingest.plan(tx, deedbox.search, reader, doc_ids))
+    def plan(tx: Tx) -> msgspec.Struct:
+        job_id = ingest.plan(tx, deedbox.search, reader, doc_ids)
+        return run(ingest.find(tx, reader, job_id)) if is_async else _Planned(job_id)
 
-    planned = await once(request, plan, status=202)
-    return _PLANNED.decode(planned.content).job_id, dict(planned.headers)
+    return await once(request, plan, status=202 if is_async else PLANNED)
 
 
 def _answer(job: Job | None, size: int, seconds: float) -> Indexed:
     if job is None or (job.state == "done" and job.error is not None):
-        raise Conflict("The index run was cancelled.")
+        raise Conflict("The index run was canceled.")
     outcome = ingest.step(job).outcome
     if job.state == "parked" or outcome is None:
         raise DeedboxError("Internal server error")
@@ -285,7 +294,7 @@ def run(job: Job) -> Run:
 
 def _status(job: Job) -> RunStatus:
     if job.state == "done":
-        return "done" if job.error is None else "cancelled"
+        return "done" if job.error is None else "canceled"
     return {"ready": "waiting", "running": "running", "parked": "failed"}[job.state]  # type: ignore[return-value]
 
 

@@ -61,8 +61,12 @@ class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     min_relevance: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """Only passages that are at least so relevant."""
     facets: Annotated[list[Field], Meta(min_length=1, max_length=limits.QUERY_FACETS)] | None = None
-    """Counts the values of these fields in documents that may answer: `collection`, `media_type`, `status`, `source`,
-    `signed`, or `metadata.` and a name."""
+    """Counts the values of these fields in documents: `collection`, `media_type`, `status`, `source`, `signed`, or
+    `metadata.` and a name."""
+    facets_scope: Literal["hits", "all"] = "hits"
+    """Which documents are counted. `hits`: those of the query's hits, on whichever page of the answer; of the best
+    {DEEP_HITS} passages by meaning, and as many by words. `all`: each that `doc_ids`, `collections` and `filter` admit,
+    indexed or not."""
     receipt: bool = False
     """Whether the answer is to come with a receipt; in the address, `receipt=true` says the same. Not with facets,
     which are counted of the present."""
@@ -87,7 +91,10 @@ class ChunkPlace(msgspec.Struct, frozen=True):
     char_end: int
     """Where the chunk ends in the document's text."""
     sha256: str
-    """The hash of the document's bytes."""
+    """The hash of the file that the chunk was made from. After a PUT, that is the replaced file until the new one is
+    indexed."""
+    version: int
+    """The version of the document that the chunk was made from: 1, and one more with each PUT."""
     heading: str | None
     """The heading under which it stands; null if none."""
     highlights: list[tuple[int, int]]
@@ -171,7 +178,12 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     found = await queries.answered(here.deedbox.search, here.reader, asked, counted=not keyed)
     made = answer_of(asked, found, round((stopwatch() - begun) * 1000, 3))
     if fields := data.facets:
-        counted = await here.deedbox.db.read_aside(lambda tx: facets.counts(tx, here.reader, asked, fields))
+        only = asked.doc_ids
+        if data.facets_scope == "hits":
+            only = await queries.documents(here.deedbox.search, here.reader, asked)
+        counted = await here.deedbox.db.read_aside(
+            lambda tx: facets.counts(tx, here.reader, asked.condition, only, fields)
+        )
         made = msgspec.structs.replace(made, facets=counted)
     if proven:
         made = await _with_receipt(here, Asked(here.reader, asked, found), made)
@@ -237,6 +249,7 @@ def result(passage: Passage) -> ResultChunk:
         char_start=chunk.char_start,
         char_end=chunk.char_end,
         sha256=upload.sha256,
+        version=upload.revision,
         heading=chunk.heading,
         highlights=passage.highlights,
         signed=passage.signed,

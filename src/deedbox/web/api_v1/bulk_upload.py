@@ -11,14 +11,14 @@ import msgspec
 from msgspec import Meta
 from multipart import MultipartSegment
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.blobs.local import disk
 from deedbox.kernel.errors import BadRequest, TooLarge
 from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import columns
 from deedbox.signing.bulk.columns import Known
 from deedbox.signing.bulk.model import FORMULA, NO_FORMULA, Flaw, NewBulkSend, NewRow, ReadRow, is_formula, people
-from deedbox.web.frame import body, context, form, mistakes
+from deedbox.web.frame import body, context, form
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.form import FILE, Take
 from deedbox.web.frame.json_items import items
@@ -140,7 +140,7 @@ async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
         raise BadRequest("rows: they come in the file; give one or the other")
 
     def rows(template: ReadyTemplate) -> Iterator[ReadRow]:
-        return columns.rows(file, new.columns, Known.of(template.template), mistakes.named)
+        return columns.rows(file, new.columns, Known.of(template.template), validation_errors.named)
 
     return Asked(_without_more(new), rows, bytes(told) + hashed.digest())
 

@@ -6,10 +6,10 @@ import msgspec
 from litestar import get
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import acts, limits
+from deedbox.kernel import acts, limits, validation_errors
 from deedbox.kernel.acts import Act, ActPart
 from deedbox.web.api_v1.document_list import Moment, instant_of
-from deedbox.web.frame import context, mistakes
+from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
@@ -21,7 +21,7 @@ ActName = Annotated[
     Meta(
         pattern=r"^[a-z_]+(\.[a-z_]+)?$",
         max_length=limits.ACT_CHARS,
-        extra={mistakes.WORDS: "must be the name of a change, such as key.created, or of a kind, such as key"},
+        extra={validation_errors.WORDS: "must be the name of a change, such as key.created, or of a kind, such as key"},
     ),
 ]
 
@@ -54,7 +54,8 @@ async def list_changes(request: AnyRequest) -> ChangePage:
     part = ActPart(
         limit=asked.limit + 1, before=asked.start, act=asked.act or None, since=instant_of("since", asked.since)
     )
-    found = await here.deedbox.db.read(lambda tx: acts.page(tx, here.caller.workspace_id, part))
+    read = here.deedbox.db.read_aside if part.act or part.since else here.deedbox.db.read
+    found = await read(lambda tx: acts.page(tx, here.caller.workspace_id, part))
     return ChangePage(*cursors.page(found, asked.limit, lambda act: act.id))
 
 

@@ -58,7 +58,8 @@ async def _page(request: AnyRequest, hook_id: str | None) -> DeliveryPage:
     here = context.of(request)
     asked: DeliveryQuery = here.query
     part = DeliveryPart(asked.limit + 1, asked.start, hook_id, asked.status)
-    found = await here.deedbox.db.read(lambda tx: deliveries.page(tx, here.caller.workspace_id, part))
+    read = here.deedbox.db.read_aside if part.statuses else here.deedbox.db.read
+    found = await read(lambda tx: deliveries.page(tx, here.caller.workspace_id, part))
     return DeliveryPage(*cursors.page(found, asked.limit, lambda delivery: delivery.id))
 
 

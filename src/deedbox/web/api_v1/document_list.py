@@ -81,7 +81,8 @@ async def list_documents(request: AnyRequest) -> DocumentPage:
     asked: DocumentQuery = here.query
     workspace, wanted = here.caller.workspace_id, asked.filter()
     part = Page(asked.limit + 1, asked.start, newest_first=asked.order == "desc")
-    found = await here.deedbox.db.read(lambda tx: document_list.page(tx, workspace, wanted, part))
+    read = here.deedbox.db.read_aside if wanted.q else here.deedbox.db.read
+    found = await read(lambda tx: document_list.page(tx, workspace, wanted, part))
     shown, count, has_more, following = cursors.page(found, asked.limit, lambda one: one[1].id)
     archiving = here.deedbox.archive.is_on
     if following:

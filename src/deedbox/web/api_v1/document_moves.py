@@ -89,7 +89,7 @@ async def signing_link(
             token, expires_at = embed(desk, desk.packet_of(document_id), signer_id, voucher)
         return SigningLink(f"{here.deedbox.address}/s/{token.reveal()}", expires_at)
 
-    answer: Response[Any] = await once.once(request, act, status=201)
+    answer: Response[Any] = await once.once(request, once.Locking(act), status=201)
     return answer
 
 
@@ -105,7 +105,7 @@ async def _moved(
             packet = move(desk, desk.lone_packet_of(document_id))
         return record(packet, document_in(packet, document_id), archiving=here.deedbox.archive.is_on)
 
-    answer: Response[Any] = await once.once(request, act, status=200)
+    answer: Response[Any] = await once.once(request, once.Locking(act), status=200)
     return answer
 
 

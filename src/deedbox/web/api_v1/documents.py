@@ -78,7 +78,9 @@ async def create_document(request: AnyRequest) -> Response[DocumentRecord]:
             if new.template_id is not None:
                 making = create_from_template.prepared(office, create_from_template.wanted_of(new))
             async with making as make:
-                answer: Response[Any] = await once.kept(request, _made(here, make), status=201, content=asked.content)
+                answer: Response[Any] = await once.kept(
+                    request, once.Locking(_made(here, make)), status=201, content=asked.content
+                )
                 return answer
 
 

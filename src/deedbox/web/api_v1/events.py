@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import get
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
+from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
@@ -16,6 +17,7 @@ from deedbox.web.frame.doors import door
 from deedbox.web.frame.query import QUERY
 from deedbox.webhooks import catalogue, feed
 from deedbox.webhooks.body import API_VERSION, EventBody
+from deedbox.webhooks.hook import EventName
 
 _SAMPLE_ID = "evt_01JD0000000000000000000000"
 _SAMPLE_TIME = "2026-03-01T12:00:00Z"
@@ -42,6 +44,8 @@ class CatalogueQuery(PageQuery, frozen=True, kw_only=True):
 class EventQuery(PageQuery, frozen=True, kw_only=True):
     after: Annotated[str, cursors.of("evt")] | UnsetType = UNSET
     """The id of the last event that you know: those after it are shown, now or when they happen."""
+    type: Annotated[tuple[EventName, ...], Meta(max_length=limits.FILTER_VALUES)] = ()
+    """Only events of this kind; of several, if repeated."""
     cursor: Annotated[str, cursors.of("evt")] | UnsetType = UNSET
 
 
@@ -98,7 +102,8 @@ async def list_events(request: AnyRequest) -> EventPage:
     if asked.after and asked.cursor:
         raise BadRequest("Give either after or cursor; they mean the same")
     start = asked.after or asked.start
-    found = await feed.page(here.deedbox.db, here.caller.workspace_id, after=start, limit=asked.limit + 1)
+    kinds = catalogue.known(asked.type)
+    found = await feed.page(here.deedbox.db, here.caller.workspace_id, after=start, limit=asked.limit + 1, kinds=kinds)
     return EventPage(*cursors.page(found, asked.limit, lambda event: event.id))
 
 

@@ -130,7 +130,7 @@ def _without_use(given: dict[str, Any], shown: KeyRecord) -> dict[str, Any]:
 @delete(
     "/api/v1/keys/{key_id:str}",
     opt=door("keys:write"),
-    summary="Revoke an API key and the keys that it made",
+    summary="Revoke an API key and the keys that it made; only one that lies within the calling key",
     tags=["keys"],
 )
 async def revoke_key(request: AnyRequest, key_id: FromPath[str]) -> None:

@@ -65,7 +65,8 @@ async def list_mails(request: AnyRequest) -> MailPage:
         to=asked.to or None,
         accounts=here.caller.may(ACCOUNTS),
     )
-    found = await here.deedbox.db.read(lambda tx: here.deedbox.inbox.part(tx, here.caller.workspace_id, part))
+    read = here.deedbox.db.read_aside if part.sifts else here.deedbox.db.read
+    found = await read(lambda tx: here.deedbox.inbox.part(tx, here.caller.workspace_id, part))
     return MailPage(*cursors.page(found, asked.limit, lambda mail: mail.id))
 
 

@@ -63,7 +63,8 @@ async def list_packets(request: AnyRequest) -> PacketPage:
     asked: PacketQuery = here.query
     workspace, wanted = here.caller.workspace_id, asked.filter()
     part = Page(asked.limit + 1, asked.start, newest_first=asked.order == "desc")
-    found = await here.deedbox.db.read(lambda tx: packet_list.page(tx, workspace, wanted, part))
+    read = here.deedbox.db.read_aside if wanted.q else here.deedbox.db.read
+    found = await read(lambda tx: packet_list.page(tx, workspace, wanted, part))
     shown, count, has_more, following = cursors.page(found, asked.limit, lambda one: one.id)
     if following:
         here.headers.append((b"link", next_link(request, following).encode()))

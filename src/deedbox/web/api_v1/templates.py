@@ -135,9 +135,8 @@ async def create_template(request: AnyRequest) -> Response[TemplateRecord]:
 async def list_templates(request: AnyRequest) -> TemplatePage:
     here = context.of(request)
     asked, workspace = here.query, here.caller.workspace_id
-    found = await here.deedbox.db.read(
-        lambda tx: templates.page(tx, workspace, asked.q or None, asked.limit + 1, asked.start)
-    )
+    read = here.deedbox.db.read_aside if asked.q else here.deedbox.db.read
+    found = await read(lambda tx: templates.page(tx, workspace, asked.q or None, asked.limit + 1, asked.start))
     shown, count, has_more, following = cursors.page(found, asked.limit, lambda template: template.id)
     return TemplatePage([record(template) for template in shown], count, has_more, following)
 

@@ -49,7 +49,8 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
         trusted = await deedbox.certificates.trusted(workspace)
         async with upload.one_file(request, deedbox.blobs, lambda _: None) as part:
             file, now = part.received.blob, deedbox.clock.now()
-            report = await verify_sealed.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
+            judging = verify_sealed.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
+            report = await context.unless_gone(request, judging)
         content = file.sha256.encode()
         answer: Response[Any] = await once.kept(
             request, lambda tx: _judged(tx, workspace, report), status=200, content=content, repeatable=True

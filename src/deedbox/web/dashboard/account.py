@@ -17,7 +17,7 @@ from deedbox.kernel.errors import Conflict, DeedboxError, TooManyRequests, Unaut
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.slow_hash import slow_hash
 from deedbox.web.dashboard import device as devices
-from deedbox.web.dashboard.entry import cookie, device, is_fresh, need_current_password, person_with
+from deedbox.web.dashboard.entry import cookie, device, enter, is_fresh, need_current_password, person_with
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page
 from deedbox.web.frame.context import AnyRequest
@@ -50,7 +50,7 @@ async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
         session = await deedbox.db.write(lambda tx: people.redeem(tx, token, device(request), now=now))
     except Unauthorized as error:
         return page("dashboard/login.html", status=401, error=error.message, email="")
-    return go("/app", cookie(request, session))
+    return await enter(request, session)
 
 
 @get("/login", opt=door(PUBLIC), include_in_schema=False)
@@ -72,7 +72,7 @@ async def login(request: AnyRequest) -> Response[Any]:
         return page(
             "dashboard/login.html", status=error.status, headers=error.headers, error=error.message, email=email
         )
-    return go("/app", cookie(request, session))
+    return await enter(request, session)
 
 
 @post("/logout", opt=door(PERSON), include_in_schema=False)

@@ -14,7 +14,7 @@ from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, DeedboxError
 from deedbox.signing.actions import create_from_template
@@ -27,7 +27,7 @@ from deedbox.signing.new_document import Id, Title
 from deedbox.signing.store import templates
 from deedbox.signing.template import Template
 from deedbox.web.dashboard.bulk import Done
-from deedbox.web.frame import context, forms, mistakes, page_files
+from deedbox.web.frame import context, forms, page_files
 from deedbox.web.frame.app_pages import app_page, asks_for_page
 from deedbox.web.frame.blob_response import patiently
 from deedbox.web.frame.context import AnyRequest
@@ -131,7 +131,9 @@ async def check_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[
         choice = _choice(form, seen)
         here.take_time(limits.BULK_CHECK_SECONDS)
         with beside("name", Conflict):
-            found = await uploads.checked(here.deedbox.office, here.deedbox.box, seen.upload, choice, mistakes.named)
+            found = await uploads.checked(
+                here.deedbox.office, here.deedbox.box, seen.upload, choice, validation_errors.named
+            )
     except DeedboxError as error:
         if error.status >= 500:
             raise
@@ -199,7 +201,9 @@ async def send_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[A
             return go(back)
         here.take_time(limits.BULK_CHECK_SECONDS)
         try:
-            found = await uploads.checked(here.deedbox.office, here.deedbox.box, upload, choice, mistakes.named)
+            found = await uploads.checked(
+                here.deedbox.office, here.deedbox.box, upload, choice, validation_errors.named
+            )
         except DeedboxError as error:
             if error.status >= 500:
                 raise

@@ -1,6 +1,6 @@
 """The page of one document: where it stands, its people, its pages and files, and everything that happened to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -14,7 +14,7 @@ from deedbox.signing import parties
 from deedbox.signing.desk import document_in
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.store import audit
-from deedbox.web.dashboard import reminding, standing, timeline
+from deedbox.web.dashboard import reminding, standing, subject, timeline
 from deedbox.web.dashboard.timeline import Timeline
 from deedbox.web.frame import context, forms, live
 from deedbox.web.frame import cursor as cursors
@@ -28,7 +28,7 @@ from deedbox.words.dashboard import WORDS
 _TIMELINE = "timeline"
 _USUAL, _USUAL_MOST = (2, 2), 3
 """Reminders that are offered: after how many days and then every so many, and how often."""
-_UNDER_WAY = ("processing", "finalizing")
+UNDER_WAY = ("processing", "finalizing")
 
 
 class DocumentQuery(msgspec.Struct, frozen=True):
@@ -69,27 +69,34 @@ async def shown(
     heads = await here.deedbox.db.read(lambda tx: audit.heads(tx, [document_id]))
     if live.has(request, packet, heads, here.deedbox.archive.is_on):
         return unchanged(request)
-    waiting = [*parties.waiting_for(packet)]
     return app_page(
         request,
         "dashboard/document.html",
-        error=_kindly(error),
+        error=kindly(error),
         address=f"/app/documents/{document_id}",
+        **subject.shown(packet, document),
         packet=packet,
         document=document,
         kinds=standing.KINDS,
         sentence=standing.sentence(packet, document, here.deedbox.clock.now()),
         reason=standing.reason(document),
-        waiting=waiting,
-        stages=standing.stages(packet),
+        waiting=[*parties.waiting_for(packet)],
+        stages=standing.stages(packet, document),
         pictures=_pictures(document),
         pages_more=max(0, sum(file.pages for file in document.files) - limits.DOCUMENT_PAGES_SHOWN),
         timeline=await _timeline(request, packet, document_id),
         archiving=here.deedbox.archive.is_on,
-        busy=document.status in _UNDER_WAY or document.archive.status == "pending",
-        typed={**_untouched(packet), **(typed or {})},
+        busy=document.status in UNDER_WAY or document.archive.status == "pending",
+        typed={**untouched(packet), **(typed or {})},
         once=forms.new_once(),
+        pressed_once=pressed_once(heads),
+        mails=here.deedbox.mailer.delivers,
     )
+
+
+def pressed_once(heads: Sequence[tuple[str, int, str]]) -> str:
+    """The hidden value of a button's form: the same until something happens, so that a double press acts once."""
+    return f"{heads[0][0]}.{sum(number for _, number, _ in heads)}"
 
 
 async def _timeline(request: AnyRequest, packet: Packet, document_id: str) -> Timeline | None:
@@ -118,7 +125,7 @@ def _pictures(document: Document) -> list[Picture]:
     ]
 
 
-def _untouched(packet: Packet) -> dict[str, Any]:
+def untouched(packet: Packet) -> dict[str, Any]:
     """What the forms hold before anyone types: expiry, reminders, and no reason."""
     plan = packet.reminders
     first, every = (reminding.days(plan.first_after_hours), reminding.days(plan.every_hours)) if plan else _USUAL
@@ -133,7 +140,7 @@ def _untouched(packet: Packet) -> dict[str, Any]:
     }
 
 
-def _kindly(error: DeedboxError | None) -> DeedboxError | None:
+def kindly(error: DeedboxError | None) -> DeedboxError | None:
     """The error, in minutes where someone has to wait."""
     if isinstance(error, TooManyRequests) and (seconds := error.headers.get("Retry-After")):
         error.message = WORDS["reminded_lately"].format(minutes=-(-int(seconds) // 60))

@@ -1,6 +1,7 @@
-"""What is done on the page of a document: remind, withdraw, delete, and another end or other reminders."""
+"""What is done on the page of a document or packet: remind, withdraw, delete, change its end or its reminders."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -8,21 +9,22 @@ import msgspec
 from litestar import Response, post
 from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
-from msgspec import UNSET, Meta
+from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError
-from deedbox.signing.actions import change
+from deedbox.signing.actions import change, change_packet
 from deedbox.signing.actions.delete import delete
 from deedbox.signing.actions.remind import remind
 from deedbox.signing.actions.void import void
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange
-from deedbox.web.dashboard import reminding
-from deedbox.web.dashboard.document import shown
+from deedbox.signing.new_packet import PacketChange
+from deedbox.web.dashboard import document, packets, reminding, subject
+from deedbox.web.dashboard.subject import Subject
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
@@ -42,16 +44,13 @@ class Terms(msgspec.Struct, frozen=True):
     every: _Days = 2
     max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)] = 3
 
-    def change_of(self, packet: Packet) -> DocumentChange | None:
-        """What differs from what there is; None if nothing does."""
+    def change_of(self, packet: Packet) -> dict[str, Any]:
+        """What differs from what there is."""
         until = self._until()
         plan = reminding.plan(packet.reminders, self.first, self.every, self.max) if self.reminds else None
         same_end = (instant(until) if until else None) == _to_the_minute(packet.expires_at)
-        if same_end and plan == packet.reminders:
-            return None
-        return DocumentChange(
-            expires_at=UNSET if same_end else until, reminders=UNSET if plan == packet.reminders else plan
-        )
+        changed: dict[str, Any] = {} if same_end else {"expires_at": until}
+        return changed if plan == packet.reminders else {**changed, "reminders": plan}
 
     def _until(self) -> datetime | None:
         try:
@@ -60,85 +59,101 @@ class Terms(msgspec.Struct, frozen=True):
             raise WrongForm({"expires_at": WORDS["terms_until_wrong"]}) from error
 
 
-@post("/app/documents/{document_id:str}/remind", opt=person("documents:send"), include_in_schema=False)
-async def remind_people(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+@post(subject.paths("/remind"), opt=person("documents:send"), include_in_schema=False)
+async def remind_people(request: AnyRequest, subject_id: FromPath[str]) -> Response[Any]:
     """Reminds those whose turn it is."""
-    return await _done(request, document_id, "reminded", lambda desk: remind(desk, desk.lone_packet_of(document_id)))
+    return await _done(request, subject_id, "reminded", remind)
 
 
 @post(
-    "/app/documents/{document_id:str}/withdraw",
+    subject.paths("/withdraw"),
     opt=person("documents:void"),
     include_in_schema=False,
     request_max_body_size=limits.FORM_BYTES,
 )
-async def withdraw(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+async def withdraw(request: AnyRequest, subject_id: FromPath[str]) -> Response[Any]:
     """Ends it for everyone, and tells them why."""
     reason = forms.text(await form_of(request), "reason").strip()
 
-    def act(desk: Desk) -> None:
+    def act(desk: Desk, packet: Packet) -> None:
         if not 0 < len(reason) <= limits.REASON_CHARS:
             raise BadRequest(WORDS["withdraw_say_why"].format(most=limits.REASON_CHARS))
-        void(desk, desk.lone_packet_of(document_id), reason)
+        void(desk, packet, reason)
 
-    return await _done(request, document_id, "withdrawn", act)
+    return await _done(request, subject_id, "withdrawn", act)
 
 
 @post(
-    "/app/documents/{document_id:str}/delete",
+    subject.paths("/delete"),
     opt=person("documents:write"),
     include_in_schema=False,
     request_max_body_size=limits.FORM_BYTES,
 )
-async def delete_document(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+async def delete_draft(request: AnyRequest, subject_id: FromPath[str]) -> Response[Any]:
     """Deletes a draft, or what could not be prepared."""
-    after = "/app/documents?done=deleted"
-    return await _done(request, document_id, after, lambda desk: delete(desk, desk.lone_packet_of(document_id)))
+    kind = "packets" if subject.of(request, subject_id).is_packet else "documents"
+    return await _done(request, subject_id, f"/app/{kind}?done=deleted", delete)
 
 
 @post(
-    "/app/documents/{document_id:str}/terms",
+    subject.paths("/terms"),
     opt=person("documents:write"),
     include_in_schema=False,
     request_max_body_size=limits.FORM_BYTES,
 )
-async def change_terms(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+async def change_terms(request: AnyRequest, subject_id: FromPath[str]) -> Response[Any]:
     """Sets another end, or other reminders."""
-    here, form = context.of(request), await form_of(request)
-    office, mill = here.deedbox.office, here.deedbox.paper_mill
+    of, form = subject.of(request, subject_id), await form_of(request)
     try:
-        wanted = forms.filled(form, Terms).change_of(await here.packet_of(document_id))
-        if wanted is None:
-            return go(f"/app/documents/{document_id}?done=changed")
+        wanted = forms.filled(form, Terms).change_of(await of.seen(request))
+        if not wanted:
+            return go(f"{of.path}?done=changed")
         with forms.beside("expires_at", BadRequest):
-            async with change.prepared(office, mill, here.caller.workspace_id, document_id, wanted) as make:
-                return await _done(request, document_id, "changed", make)
+            async with _prepared(request, of, wanted) as make:
+                return await _done(request, subject_id, "changed", lambda desk, _: make(desk))
     except DeedboxError as error:
         if error.status >= 500:
             raise
-        return await shown(request, document_id, error, {"reminds": "", **_typed(form)})
+        return await _shown(request, of, error, {"reminds": "", **_typed(form)})
 
 
-async def _done(request: AnyRequest, document_id: str, code: str, act: Callable[[Desk], Any]) -> Response[Any]:
+def _prepared(
+    request: AnyRequest, of: Subject, wanted: Mapping[str, Any]
+) -> AbstractAsyncContextManager[Callable[[Desk], Packet]]:
+    here = context.of(request)
+    office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
+    if of.is_packet:
+        return change_packet.prepared(office, mill, workspace_id, of.id, PacketChange(**wanted))
+    return change.prepared(office, mill, workspace_id, of.id, DocumentChange(**wanted))
+
+
+async def _done(
+    request: AnyRequest, subject_id: str, code: str, act: Callable[[Desk, Packet], object]
+) -> Response[Any]:
     """Does it once; what cannot be done is said on the page."""
-    here, form = context.of(request), await form_of(request)
-    after = code if code.startswith("/") else f"/app/documents/{document_id}?done={code}"
+    here, form, of = context.of(request), await form_of(request), subject.of(request, subject_id)
+    after = code if code.startswith("/") else f"{of.path}?done={code}"
 
     def once(tx: Tx) -> str:
         with here.desk(tx) as desk:
-            act(desk)
+            act(desk, of.packet(desk))
         return after
 
     try:
         with forms.sending(request, form) as sent:
             if before := await sent.before():
                 return go(before)
-            await here.packet_of(document_id)  # one past its time expires before anything is done to it
+            await of.seen(request)  # one past its time expires before anything is done to it
             return go(await sent.once(once))
     except DeedboxError as error:
         if error.status >= 500:
             raise
-        return await shown(request, document_id, error, _typed(form))
+        return await _shown(request, of, error, _typed(form))
+
+
+async def _shown(request: AnyRequest, of: Subject, error: DeedboxError, typed: dict[str, Any]) -> Response[Any]:
+    shown = packets.shown if of.is_packet else document.shown
+    return await shown(request, of.id, error, typed)
 
 
 def _typed(form: FormMultiDict) -> dict[str, Any]:
@@ -150,4 +165,4 @@ def _to_the_minute(at: str | None) -> str | None:
     return f"{at[: len('2026-01-01T00:00')]}:00Z" if at else None
 
 
-ROUTES: list[Any] = [remind_people, withdraw, delete_document, change_terms]
+ROUTES: list[Any] = [remind_people, withdraw, delete_draft, change_terms]

@@ -26,14 +26,15 @@ from deedbox.web.frame.query import QUERY
 from deedbox.words.dashboard import WORDS
 
 _PLACE = "/app/documents"
-_View: TypeAlias = Literal["mine", "all", "drafts", "open", "completed", "ended"]
+_View: TypeAlias = Literal["mine", "all", "drafts", "open", "completed", "ended", "failed"]
 _VIEWS: dict[_View, tuple[Status, ...]] = {
     "mine": ("sent",),
     "all": (),
-    "drafts": ("draft", "processing", "failed"),
+    "drafts": ("draft", "processing"),
     "open": ("sent", "finalizing"),
     "completed": ("completed",),
     "ended": ("declined", "expired", "voided"),
+    "failed": ("failed",),
 }
 _Text = Annotated[str, Meta(max_length=limits.FILTER_CHARS, pattern=r"^[^\x00]*$")]
 _Day = Annotated[str, Meta(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
@@ -112,7 +113,7 @@ async def show_documents(request: AnyRequest) -> Response[Any]:
         template = templates.find(tx, workspace, asked.template) if asked.template else None
         return found, counts, template.name if template else asked.template
 
-    found, counts, template = await here.deedbox.db.read(look)
+    found, counts, template = await (here.deedbox.db.read_aside if wanted.q else here.deedbox.db.read)(look)
     shown, _, _, following = cursors.page(found, limits.PAGE_DEFAULT, lambda one: one[1].id)
     return app_page(
         request,
@@ -147,7 +148,7 @@ def _tab(asked: ListQuery, view: _View, count: int | None) -> Tab:
 
 
 def _row(packet: Packet, document: Document) -> Row:
-    everyone = standing.people(packet)
+    everyone = standing.people(packet, document)
     shown = everyone if len(everyone) <= limits.DOTS_SHOWN else everyone[: limits.DOTS_SHOWN - 1]
     return Row(document, shown, len(everyone) - len(shown), *standing.last_act(packet, document))
 

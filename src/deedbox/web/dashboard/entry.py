@@ -1,10 +1,12 @@
 """What every way to sign in shares: where someone comes from, the cookie, and how often they may try."""
 
 from datetime import timedelta
+from typing import NamedTuple, cast
 
+from litestar import Response
 from litestar.datastructures import Cookie
 
-from deedbox.accounts import people, store
+from deedbox.accounts import known_device, people, store
 from deedbox.accounts.people import Device
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
@@ -12,11 +14,34 @@ from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.errors import Forbidden, TooManyRequests, Unauthorized
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import matches
-from deedbox.web.frame import context, cookies
+from deedbox.web.frame import context, cookies, identity
 from deedbox.web.frame.context import AnyRequest, origin
+from deedbox.web.frame.head import Scope
+from deedbox.web.frame.pages import go
 from deedbox.words.dashboard import WORDS
 
 _TRIES = Allowance(per_minute=limits.LOGIN_TRIES_PER_MINUTE, per_day=limits.LOGIN_TRIES_PER_DAY)
+_DEVICE = "deedbox_device"
+"""The cookie of a browser that has signed in before. It opens nothing; its attempts are counted apart from others'."""
+
+
+class Tries(NamedTuple):
+    """How many attempts at one account are allowed."""
+
+    what: str
+    message: str
+    each: Allowance
+    """From one address, or from one device that has signed in to the account before."""
+    together: Allowance
+    """From all unknown devices: else a crowd of addresses could guess for as long as it likes."""
+
+
+_LOGIN = Tries(
+    "login",
+    WORDS["tries_address"],
+    _TRIES,
+    Allowance(per_minute=limits.LOGIN_TRIES_OF_ALL_PER_MINUTE, per_day=limits.LOGIN_TRIES_OF_ALL_PER_DAY),
+)
 
 
 def device(request: AnyRequest) -> Device:
@@ -28,16 +53,36 @@ def cookie(request: AnyRequest, token: Secret | None) -> Cookie:
     return cookies.made(request, cookies.PERSON, token, limits.LOGIN_SESSION_DAYS * 86400)
 
 
+async def enter(request: AnyRequest, token: Secret) -> Response[None]:
+    """Leads into a session that was just opened; the browser is known to its account from now on."""
+    deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
+    person_id = (await deedbox.db.read(lambda tx: people.session(tx, token.reveal(), now=now))).person_id
+    device_token = known_device.create(deedbox.box, person_id, now)
+    known = cookies.made(request, _DEVICE, device_token, limits.KNOWN_DEVICE_DAYS * 86400)
+    return go("/app", cookie(request, token), known)
+
+
 async def person_with(request: AnyRequest, email: str, password: str) -> str:
     """The id of whose e-mail address and password these are; Unauthorized where they are nobody's."""
     deedbox = context.of(request).deedbox
-    await need_try(request, f"login:{sha256(email).hex()}", WORDS["tries_address"])
     found = await deedbox.db.read(lambda tx: store.credentials(tx, email))
     person_id, stored = found if found else (None, None)
+    await need_try_at(request, email, person_id, _LOGIN)
     if not await matches(stored, password) or person_id is None:
         raise Unauthorized(WORDS["login_wrong"])
     known: str = person_id
     return known
+
+
+async def need_try_at(request: AnyRequest, email: str, person_id: str | None, tries: Tries) -> None:
+    """Counts an attempt at the account of this e-mail address, so that no stranger can lock its owner out."""
+    deedbox, token = context.of(request).deedbox, cookies.sent_by(request, _DEVICE)
+    if person_id is not None and known_device.is_known(deedbox.box, token, person_id, deedbox.clock.now()):
+        await need_try(request, f"{tries.what}:{person_id}:{sha256(token).hex()}", tries.message, tries.each)
+        return
+    account, address = sha256(email).hex(), identity.address(cast(Scope, request.scope))
+    await need_try(request, f"{tries.what}:{account}:{address}", tries.message, tries.each)
+    await need_try(request, f"{tries.what}:{account}", tries.message, tries.together)
 
 
 def is_fresh(request: AnyRequest) -> bool:

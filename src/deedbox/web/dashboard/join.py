@@ -17,7 +17,7 @@ from deedbox.kernel.errors import Conflict, DeedboxError, NotFound, Unauthorized
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.slow_hash import slow_hash
 from deedbox.web.dashboard.account import AccountForm
-from deedbox.web.dashboard.entry import cookie, device, person_with
+from deedbox.web.dashboard.entry import device, enter, person_with
 from deedbox.web.frame import context, forms, identity
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LOGIN, PUBLIC, door
@@ -41,7 +41,7 @@ async def join(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     try:
         if text(form, "as") == "me" and here is not None:
             return await _as_me(request, token, here)
-        return go("/app", cookie(request, await _as_other(request, token, form)))
+        return await enter(request, await _as_other(request, token, form))
     except NotFound as error:
         return _over(error)
     except DeedboxError as error:

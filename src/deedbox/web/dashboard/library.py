@@ -40,6 +40,11 @@ class LibraryQuery(msgspec.Struct, frozen=True):
     done: Annotated[str, Meta(max_length=limits.DONE_CHARS)] = ""
 
 
+class FilePictureQuery(PictureQuery, frozen=True):
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    """Of the file, where a replaced one still answers queries."""
+
+
 class _Seen(msgspec.Struct, frozen=True):
     shelf: Shelf
     busy: bool
@@ -128,12 +133,13 @@ async def file_content(request: AnyRequest, doc_id: FromPath[str]) -> Response[A
 
 @get(
     "/app/library/{doc_id:str}/pages/{page:str}",
-    opt={**person("search:read"), QUERY: PictureQuery},
+    opt={**person("search:read"), QUERY: FilePictureQuery},
     include_in_schema=False,
 )
 async def file_picture(request: AnyRequest, doc_id: FromPath[str], page: FromPath[str]) -> Response[Any]:
     here, number = context.of(request), page_number(page)
-    found, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.reader, doc_id))
+    sha256 = here.query.sha256
+    found, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.reader, doc_id, sha256))
     if found.media_type != library.PDF.media_type or number is None or number > (found.pages or 0):
         raise NotFound("There is no picture of such a page")
     return await page_picture(request, blob, number, here.query.width)
@@ -162,7 +168,7 @@ async def _page(request: AnyRequest, asked: LibraryQuery, *, error: DeedboxError
             workspace_profile.row(tx, workspace).search_documents,
         )
 
-    seen = await here.deedbox.db.read(look)
+    seen = await (here.deedbox.db.read_aside if asked.name.strip() else here.deedbox.db.read)(look)
     shown = seen.shelf.documents[:most]
     return app_page(
         request,

@@ -42,7 +42,8 @@ async def mails(request: AnyRequest) -> Response[Any]:
         statuses=(asked.status,) if asked.status else (),
         to=asked.to.strip().replace("\0", "") or None,
     )
-    found = await here.deedbox.db.read(lambda tx: here.deedbox.inbox.part(tx, here.person.workspace_id, wanted))
+    read = here.deedbox.db.read_aside if wanted.sifts else here.deedbox.db.read
+    found = await read(lambda tx: here.deedbox.inbox.part(tx, here.person.workspace_id, wanted))
     shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda mail: mail.id)
     chosen = {name: value for name, value in (("status", asked.status), ("to", asked.to)) if value}
     return app_page(

@@ -1,6 +1,5 @@
 """Passkeys: made and removed on the account page, shown on the login page. A script asks the browser for them."""
 
-import secrets
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,10 +8,11 @@ from litestar.params import FromPath
 
 from deedbox.accounts.passkeys import ceremony, keep
 from deedbox.accounts.passkeys.ceremony import Owner, Site
-from deedbox.kernel import limits
+from deedbox.kernel import limits, tokens
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Conflict, DeedboxError, Unauthorized
-from deedbox.web.dashboard.entry import cookie, device, need_self
+from deedbox.kernel.tokens import TokenPrefix
+from deedbox.web.dashboard.entry import device, enter, need_self
 from deedbox.web.frame import context, cookies
 from deedbox.web.frame.app_pages import base_address, refused
 from deedbox.web.frame.context import AnyRequest
@@ -74,7 +74,7 @@ async def remove_passkey(request: AnyRequest, passkey_id: FromPath[str]) -> Resp
 async def ask_for_one(request: AnyRequest) -> Response[Any]:
     """What the browser's passkey is to answer, for this browser alone."""
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
-    holder = Secret(secrets.token_urlsafe(32))
+    holder = tokens.create(TokenPrefix.PASSKEY_REQUEST)
     asked = await deedbox.db.write(lambda tx: ceremony.ask_for_one(tx, site(request), holder, now=now))
     answer = _json(asked)
     answer.set_cookie(cookies.made(request, ASKED, holder, limits.PASSKEY_SECONDS))
@@ -92,7 +92,9 @@ async def sign_in(request: AnyRequest) -> Response[Any]:
         )
     except (Conflict, Unauthorized) as error:
         return page("dashboard/login.html", status=error.status, error=error.message, email="")
-    return go("/app", cookie(request, session), cookies.made(request, ASKED, None, 0))
+    entered = await enter(request, session)
+    entered.set_cookie(cookies.made(request, ASKED, None, 0))
+    return entered
 
 
 def site(request: AnyRequest) -> Site:

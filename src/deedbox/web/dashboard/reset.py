@@ -6,21 +6,25 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from deedbox import words
-from deedbox.accounts import people
+from deedbox.accounts import people, store
 from deedbox.kernel import limits
-from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import DeedboxError, TooManyRequests
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import slow_hash
-from deedbox.web.dashboard.entry import cookie, device, need_try
+from deedbox.web.dashboard.entry import Tries, device, enter, need_try_at
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LOGIN, PUBLIC, door
 from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.pages import go, page
+from deedbox.web.frame.pages import page
 from deedbox.words.dashboard import WORDS
 
-_ASKED = Allowance(per_minute=limits.RESETS_PER_MINUTE, per_day=limits.RESETS_PER_DAY)
+_ASKED = Tries(
+    "forgot",
+    WORDS["tries_mails"],
+    Allowance(per_minute=limits.RESETS_PER_MINUTE, per_day=limits.RESETS_PER_DAY),
+    Allowance(per_minute=limits.RESETS_OF_ALL_PER_MINUTE, per_day=limits.RESETS_OF_ALL_PER_DAY),
+)
 
 
 @get("/login/forgot", opt=door(PUBLIC), include_in_schema=False)
@@ -36,7 +40,8 @@ async def forgot(request: AnyRequest) -> Response[Any]:
     if not deedbox.people_mail.delivers:
         return _forgot(request)
     try:
-        await need_try(request, f"forgot:{sha256(email).hex()}", WORDS["tries_mails"], _ASKED)
+        found = await deedbox.db.read(lambda tx: store.credentials(tx, email))
+        await need_try_at(request, email, found[0] if found else None, _ASKED)
     except TooManyRequests as error:
         return _forgot(request, error=error, email=email)
     language = words.preferred(request.headers.get("accept-language", ""))
@@ -77,7 +82,7 @@ async def reset(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
         if error.status >= 500:
             raise
         return page("dashboard/reset.html", status=error.status, token=token, error=error.message)
-    return go("/app", cookie(request, session))
+    return await enter(request, session)
 
 
 ROUTES: list[Any] = [forgot_page, forgot, reset_page, reset]

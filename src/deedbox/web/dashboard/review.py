@@ -176,8 +176,7 @@ def _wanted(found: Drawing, form: FormMultiDict) -> Wanted:
 def _message(filled: ReviewForm) -> Message | None:
     if not filled.subject.strip() and not filled.body.strip():
         return None
-    usual = WORDS["review_subject_usual"].format(title=filled.title)[: limits.MESSAGE_SUBJECT_CHARS]
-    return Message(filled.subject.strip() or usual, filled.body.replace("\r\n", "\n").strip())
+    return Message(filled.subject.strip(), filled.body.replace("\r\n", "\n").strip())
 
 
 def _hours(found: Drawing, filled: ReviewForm) -> Any:
@@ -268,11 +267,19 @@ async def _page(
         coded=[(one, one.key in known) for one in _coded(found)],
         typed=_typed(found, form),
         mails=office.notifier.delivers(),
-        subject_usual=WORDS["review_subject_usual"].format(title=found.sketch.title),
+        subject_usual=_usual_subject(found),
         spoken=words.NAMES[words.known(found.packet.language)],
         bounds=_BOUNDS,
         password_chars=limits.FILE_PASSWORD_CHARS,
     )
+
+
+def _usual_subject(found: Drawing) -> str:
+    """What the mail says where no other subject is given."""
+    packet = found.packet
+    language = words.known(packet.language)
+    sender = words.sender(language, packet.sender, packet.company)
+    return words.table(language)["mail.invitation_subject"].format(sender=sender, title=found.sketch.title)
 
 
 _BOUNDS = {

@@ -12,6 +12,7 @@ BOUNDS = {
     "group": limits.FIELD_GROUP_CHARS,
     "value": limits.FIELD_VALUE_CHARS,
     "pattern": limits.FIELD_PATTERN_CHARS,
+    "hint": limits.FIELD_HINT_CHARS,
     "side_min": limits.DRAWN_FIELD_MM,
     "font_min": limits.FONT_SIZE_MIN,
     "font_max": limits.FONT_SIZE_MAX,

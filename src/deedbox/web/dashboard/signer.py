@@ -1,4 +1,4 @@
-"""One person of a document: correct them, make a link for them, or hand over this device."""
+"""One person of a document or packet: correct them, make a link for them, or hand over this device."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from deedbox.signing.actions.enter import Visit, code_for, enter
 from deedbox.signing.actions.hand_over import hand_over
 from deedbox.signing.new_document import Email, Language, Name, SignerChange
 from deedbox.signing.store.links import Voucher
-from deedbox.web.dashboard import standing
+from deedbox.web.dashboard import standing, subject
 from deedbox.web.frame import context, cookies, forms
 from deedbox.web.frame.app_pages import app_page, refused
 from deedbox.web.frame.context import AnyRequest, origin
@@ -29,7 +29,7 @@ from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go
 from deedbox.words.dashboard import WORDS
 
-_PLACE = "/app/documents/{document_id:str}/signers/{signer_id:str}"
+_PLACE = "/signers/{signer_id:str}"
 _CORRECTED = ("name", "email", "language")
 
 
@@ -41,15 +41,20 @@ class Correction(msgspec.Struct, frozen=True):
     language: Language
 
 
-@get(_PLACE, opt=person("documents:read"), include_in_schema=False)
-async def signer_page(request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
-    return await _page(request, document_id, signer_id)
+@get(subject.paths(_PLACE), opt=person("documents:read"), include_in_schema=False)
+async def signer_page(request: AnyRequest, subject_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
+    return await _page(request, subject_id, signer_id)
 
 
-@post(_PLACE, opt=person("documents:send"), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
-async def correct_signer(request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
+@post(
+    subject.paths(_PLACE),
+    opt=person("documents:send"),
+    include_in_schema=False,
+    request_max_body_size=limits.FORM_BYTES,
+)
+async def correct_signer(request: AnyRequest, subject_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
     """Another name, address or language for someone who has not acted."""
-    here, form = context.of(request), await form_of(request)
+    here, form, of = context.of(request), await form_of(request), subject.of(request, subject_id)
 
     try:
         with forms.sending(request, form) as sent:
@@ -60,46 +65,46 @@ async def correct_signer(request: AnyRequest, document_id: FromPath[str], signer
 
             def act(tx: Tx) -> str:
                 with here.desk(tx) as desk, forms.beside("email", BadRequest):
-                    correct(desk, desk.lone_packet_of(document_id), signer_id, wanted)
-                return f"/app/documents/{document_id}?done=corrected"
+                    correct(desk, of.packet(desk), signer_id, wanted)
+                return f"{of.path}?done=corrected"
 
-            await here.packet_of(document_id)
+            await of.seen(request)
             return go(await sent.once(act))
     except DeedboxError as error:
         if error.status >= 500:
             raise
-        return await _page(request, document_id, signer_id, error, typed=_given(form))
+        return await _page(request, subject_id, signer_id, error, typed=_given(form))
 
 
-@post(f"{_PLACE}/link", opt=person("documents:embed"), include_in_schema=False)
-async def make_link(request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
+@post(subject.paths(f"{_PLACE}/link"), opt=person("documents:embed"), include_in_schema=False)
+async def make_link(request: AnyRequest, subject_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
     """A link for this person, shown once: the answer is the page itself, and no address holds it."""
-    here = context.of(request)
+    here, of = context.of(request), subject.of(request, subject_id)
     voucher = Voucher(here.caller.id, here.caller.name)
 
     def act(tx: Tx) -> tuple[str, str]:
         with here.desk(tx) as desk:
-            token, expires_at = embed(desk, desk.packet_of(document_id), signer_id, voucher)
+            token, expires_at = embed(desk, of.packet(desk), signer_id, voucher)
         return f"{here.deedbox.address}/s/{token.reveal()}", expires_at
 
     try:
-        await here.packet_of(document_id)
+        await of.seen(request)
         link = await here.deedbox.db.write(act)
     except DeedboxError as error:
         if error.status >= 500:
             raise
-        return await _page(request, document_id, signer_id, error)
-    return await _page(request, document_id, signer_id, link=link)
+        return await _page(request, subject_id, signer_id, error)
+    return await _page(request, subject_id, signer_id, link=link)
 
 
-@post(f"{_PLACE}/in-person", opt=person("documents:send"), include_in_schema=False)
-async def sign_in_person(request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
+@post(subject.paths(f"{_PLACE}/in-person"), opt=person("documents:send"), include_in_schema=False)
+async def sign_in_person(request: AnyRequest, subject_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
     """Opens the signer's session on this device, and ends the host's own: the signer holds the device from now on."""
-    here = context.of(request)
+    here, of = context.of(request), subject.of(request, subject_id)
     office, host, now = here.deedbox.office, here.person, here.deedbox.clock.now()
     visit = Visit(*origin(request))
     try:
-        packet = await here.packet_of(document_id)
+        packet = await of.seen(request)
         code = await code_for(packet, parties.find_signer(packet, signer_id)[1])
         if host.name == people.UNNAMED:
             raise Conflict(WORDS["hand_over_unnamed"])
@@ -107,7 +112,7 @@ async def sign_in_person(request: AnyRequest, document_id: FromPath[str], signer
         def act(tx: Tx) -> Secret:
             with office.desk(tx, host.workspace_id, host.person_id, now) as desk:
                 by = Voucher(host.person_id, host.name)
-                token = hand_over(desk, desk.packet_of(document_id), signer_id, by, visit)
+                token = hand_over(desk, of.packet(desk), signer_id, by, visit)
             people.close_session(tx, here.token.reveal())
             return enter(office, tx, token.reveal(), visit, now, code)
 
@@ -115,7 +120,7 @@ async def sign_in_person(request: AnyRequest, document_id: FromPath[str], signer
     except DeedboxError as error:
         if error.status >= 500:
             raise
-        return await _page(request, document_id, signer_id, error)
+        return await _page(request, subject_id, signer_id, error)
     seconds = sessions.session_seconds("in_person")
     signed_in = cookies.made(request, cookies.of_signer(signer_id), session, seconds)
     return go(f"/sign/{signer_id}", signed_in, cookies.made(request, cookies.PERSON, None, 0))
@@ -123,14 +128,15 @@ async def sign_in_person(request: AnyRequest, document_id: FromPath[str], signer
 
 async def _page(
     request: AnyRequest,
-    document_id: str,
+    subject_id: str,
     signer_id: str,
     error: DeedboxError | None = None,
     **more: Any,
 ) -> Response[Any]:
     """The person's page, with what was typed, or the link that was made."""
+    of = subject.of(request, subject_id)
     try:
-        packet = await context.of(request).packet_of(document_id)
+        packet = await of.seen(request)
         parties.find_signer(packet, signer_id)
     except DeedboxError as missing:
         return refused(request, missing)
@@ -141,7 +147,7 @@ async def _page(
         "dashboard/signer.html",
         error=error,
         packet=packet,
-        document_id=document_id,
+        of=of,
         who=who,
         unnamed=context.of(request).person.name == people.UNNAMED,
         turn=any(one.id == signer_id for one in parties.waiting_for(packet)),

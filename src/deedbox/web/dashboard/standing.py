@@ -49,14 +49,21 @@ class Group(NamedTuple):
     people: list[Person]
 
 
-def people(packet: Packet) -> list[Person]:
-    """Everyone, in the order in which they sign."""
-    return [_person(packet, signer, number) for number, (_, signer) in enumerate(packet.signers())]
+def people(packet: Packet, document: Document | None = None) -> list[Person]:
+    """Everyone, in the order in which they sign; with a document, as far as that one goes."""
+    everyone = [_person(packet, signer, number) for number, (_, signer) in enumerate(packet.signers())]
+    if document is None:
+        return everyone
+    only_shown = {one.id for party, one in packet.signers() if parties.was_only_shown(packet, document, party, one)}
+    return [
+        person._replace(state=WORDS["person_shown"], kind="plain") if person.signer.id in only_shown else person
+        for person in everyone
+    ]
 
 
-def stages(packet: Packet) -> list[list[Group]]:
-    """The parties, those that sign at the same time together."""
-    everyone = {person.signer.id: person for person in people(packet)}
+def stages(packet: Packet, document: Document | None = None) -> list[list[Group]]:
+    """The parties, those that sign at the same time together; with a document, as far as that one goes."""
+    everyone = {person.signer.id: person for person in people(packet, document)}
     found: dict[int, list[Group]] = {}
     for party in packet.parties:
         group = Group(party, _rule(party), [everyone[signer.id] for signer in party.signers])
@@ -134,8 +141,9 @@ def _acts(packet: Packet, document: Document) -> Iterator[tuple[str, str]]:
     for name in ("completed", "voided", "expired"):
         if at := getattr(document, f"{name}_at"):
             yield WORDS[f"last_{name}"], at
-    for _, signer in packet.signers():
-        for name in ("declined", "signed", "viewed"):
+    for party, signer in packet.signers():
+        only_shown = parties.was_only_shown(packet, document, party, signer)
+        for name in ("declined", "viewed") if only_shown else ("declined", "signed", "viewed"):
             if at := getattr(signer, f"{name}_at"):
                 yield WORDS[f"last_{name}"].format(person=signer.name), at
     if document.sent_at:

@@ -78,7 +78,7 @@ async def template_cards(request: AnyRequest) -> Response[Any]:
         shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda one: one.id)
         return [Card(one, templates.used(tx, one.id, limits.TEMPLATE_USES_COUNTED)) for one in shown], older
 
-    cards, older = await here.deedbox.db.read(look)
+    cards, older = await (here.deedbox.db.read_aside if asked.q else here.deedbox.db.read)(look)
     return app_page(
         request,
         "dashboard/templates/list.html",

@@ -12,11 +12,11 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.blobs.local import disk
 from deedbox.kernel.decoders import decoder
 from deedbox.kernel.errors import BadRequest, TooLarge, UnsupportedMediaType
-from deedbox.web.frame import context, form, mistakes
+from deedbox.web.frame import context, form
 from deedbox.web.frame.context import AnyRequest
 
 T = TypeVar("T")
@@ -147,8 +147,8 @@ def _whole(token: re.Match[bytes]) -> bytes:
 
 def _refusal(kind: Any, error: msgspec.ValidationError) -> str:
     """What the kind of body says of such a mistake, if it has a word for it; else the field and the mistake."""
-    own: str | None = kind.refusal(*mistakes.split(error)) if hasattr(kind, "refusal") else None
-    return own or mistakes.named(kind, error)
+    own: str | None = kind.refusal(*validation_errors.split(error)) if hasattr(kind, "refusal") else None
+    return own or validation_errors.named(kind, error)
 
 
 def from_base64(text: str) -> Iterator[bytes]:

@@ -21,6 +21,8 @@ from deedbox.web.frame.static import FOR_EVER, shelf
 _SHEET = re.compile(r"([0-9a-f]{6})(\.preview)?\.css")
 _LOGO = re.compile(r"([0-9a-f]{64})\.png")
 _RULE = "{1}{{--accent:{0.accent};--on-accent:{0.on_accent};--soft:{0.soft}}}"
+_ON_PAPER = "{1}{{--brand:{0.accent};--on-brand:{0.on_accent}}}"
+"""The colour of marks on pages, which are white in the dark too."""
 
 
 class Brand(msgspec.Struct, frozen=True):
@@ -76,7 +78,9 @@ def _rules(colour: str, within: str) -> str:
     def rule(shade: Shade) -> str:
         return _RULE.format(shade, within)
 
-    return f"{rule(colours.light(colour))}@media (prefers-color-scheme:dark){{{rule(colours.dark(colour))}}}\n"
+    light = colours.light(colour)
+    on_paper = _ON_PAPER.format(light, within)
+    return f"{rule(light)}{on_paper}@media (prefers-color-scheme:dark){{{rule(colours.dark(colour))}}}\n"
 
 
 ROUTES: list[Any] = [brand_stylesheet, brand_logo]

@@ -1,8 +1,8 @@
 """What a request carries from the guard to its route."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from litestar import Request
 from litestar.connection import ASGIConnection
@@ -12,7 +12,7 @@ from deedbox.accounts.people import Session as Person
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Unauthorized
+from deedbox.kernel.errors import BadRequest, Unauthorized
 from deedbox.search.reader import Reader
 from deedbox.signing.actions import expire
 from deedbox.signing.desk import Desk
@@ -29,6 +29,8 @@ OUTER = "deedbox.outer"
 """In the scope of a request that a route makes of another, for its own caller: the context of that route's request."""
 
 AnyRequest = Request[Any, Any, Any]
+
+T = TypeVar("T")
 
 
 class Context:
@@ -174,3 +176,21 @@ def origin(request: AnyRequest) -> tuple[str, str]:
     client = request.scope.get("client")
     agent = request.headers.get("user-agent", "")[: limits.USER_AGENT_CHARS]
     return client[0] if client else "unknown", agent
+
+
+async def unless_gone(request: AnyRequest, work: Coroutine[Any, Any, T]) -> T:
+    """Return what the work returns, and end it when the caller hangs up: nobody would read its answer."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_hung_up(request))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise BadRequest("The connection was closed before the answer was complete")
+    finally:
+        working.cancel()
+        leaving.cancel()
+
+
+async def _hung_up(request: AnyRequest) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

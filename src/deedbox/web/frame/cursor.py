@@ -6,14 +6,13 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.ids import ID_CHARS
-from deedbox.web.frame import mistakes
 
 T = TypeVar("T")
 
 _TEXT = "`next_cursor` of the page before."
-_WORDS = {mistakes.WORDS: "not a cursor that this list has given"}
+_WORDS = {validation_errors.WORDS: "not a cursor that this list has given"}
 _NUMBER_DIGITS = 9
 
 Limit = Annotated[int, Meta(ge=1, le=limits.PAGE_MAX, description="How many to show at most.")]

@@ -54,7 +54,9 @@ STATIC = Door("nobody", counted=False)
 PROBE = Door("nobody", counted=False, always_open=True)
 """Health, metrics and the API's description: never counted, and answered at any time."""
 
-_NAMED: dict[Opener, str] = {"signer": "{signer_id}", "link": "{token}"}
+CREDENTIAL = "token"
+"""How a route names the part of its path that opens something."""
+_NAMED: dict[Opener, str] = {"signer": "{signer_id}", "link": f"{{{CREDENTIAL}}}"}
 """What the path of a route behind such a door must name."""
 
 INSIDE = "/app/"
@@ -122,6 +124,10 @@ class Found(NamedTuple):
     """The route's path as it is declared; empty where there is no such route."""
     named: Mapping[str, Any] = {}
     """What the path names."""
+
+    def logged(self, path: str) -> str:
+        """The path as logs show it: without the token of a route whose path carries one."""
+        return self.template if CREDENTIAL in self.named else path
 
 
 class Doors:

@@ -1,6 +1,6 @@
 """The one function that makes the body of an error, in the shape of the API that was asked."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from litestar.exceptions import (
@@ -20,13 +20,14 @@ from deedbox.kernel.errors import (
     TooLarge,
     UnsupportedMediaType,
 )
-from deedbox.web.frame.mistakes import plain
+from deedbox.kernel.validation_errors import plain
 
 _encode = msgspec.json.Encoder().encode
 _DISCONNECTED = "client disconnected prematurely"
 """The framework's word for a caller that hangs up: no failure of ours, and nothing for the log."""
 
 
+_OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _NEITHER = ("/tsa", "/login", "/account", "/app")
 """What belongs to neither API, so that a wrong content type has its own status there."""
 
@@ -47,6 +48,11 @@ def is_signing(path: str) -> bool:
     return path in ("/api/v1", "/sign") or path.startswith(("/api/v1/", "/sign/", "/s/"))
 
 
+def is_openai(path: str) -> bool:
+    """Whether a path belongs to the OpenAI-compatible routes, whose errors OpenAI's clients must understand."""
+    return path == "/v1" or path.startswith("/v1/")
+
+
 def envelope(path: str, error: DeedboxError) -> ErrorBody:
     signing = is_signing(path)
     status = error.status
@@ -54,7 +60,7 @@ def envelope(path: str, error: DeedboxError) -> ErrorBody:
         status = 400  # the search API has no 413 and 415: a wrong body is an invalid parameter
     if isinstance(error, UnsupportedMediaType) and not signing and not path.startswith(_NEITHER):
         status = 400
-    body = _encode({"error": error.message, "status": status} if signing else {"error": error.message})
+    body = _encode(_body(path, error, status))
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),
@@ -66,6 +72,17 @@ def envelope(path: str, error: DeedboxError) -> ErrorBody:
         headers.append((b"retry-after", b"%d" % error.retry_after))
     headers += [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     return ErrorBody(status, headers, body)
+
+
+def _body(path: str, error: DeedboxError, status: int) -> dict[str, Any]:
+    if is_signing(path):
+        return {"error": error.message, "status": status}
+    if is_openai(path):
+        kind = _OPENAI_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+        return {"error": {"message": error.message, "type": kind, "param": None, "code": error.code}}
+    if error.supported:
+        return {"error": error.message, "supported": error.supported}
+    return {"error": error.message}
 
 
 def translated(error: Exception) -> DeedboxError:

@@ -13,11 +13,11 @@ from litestar import Response
 from litestar.datastructures import FormMultiDict
 from litestar.enums import RequestEncodingType
 
-from deedbox.kernel import idempotency, limits
+from deedbox.kernel import idempotency, limits, validation_errors
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Code, Conflict, DeedboxError, UnsupportedMediaType
 from deedbox.kernel.idempotency import Answer, KeyedRequest
-from deedbox.web.frame import context, mistakes
+from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.words.dashboard import WORDS
 
@@ -82,7 +82,7 @@ def filled(form: FormMultiDict, kind: type[T]) -> T:
         try:
             msgspec.convert(given[field.encode_name], field.type, strict=False)
         except msgspec.ValidationError as error:
-            place, said = mistakes.found(field.type, error)
+            place, said = validation_errors.found(field.type, error)
             name = (field.encode_name + place).replace("[", ".").replace("]", "")
             wrong[name] = WORDS["fill_in"] if said == "missing" else f"{said[:1].upper()}{said[1:]}."
     if wrong:
@@ -90,7 +90,7 @@ def filled(form: FormMultiDict, kind: type[T]) -> T:
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise BadRequest(mistakes.named(kind, error)) from error
+        raise BadRequest(validation_errors.named(kind, error)) from error
 
 
 def converted(given: Mapping[str, Any], kind: type[T]) -> T:
@@ -98,7 +98,7 @@ def converted(given: Mapping[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(dict(given), kind)
     except msgspec.ValidationError as error:
-        _, said = mistakes.found(kind, error)
+        _, said = validation_errors.found(kind, error)
         raise BadRequest(f"{said[:1].upper()}{said[1:]}.") from error
 
 

@@ -180,7 +180,7 @@ def refuse_other_sites(scope: Scope) -> None:
     else:
         foreign = origin is not None and _host(origin) != headers.get(b"host")
     if foreign:
-        raise Forbidden("This form was sent by another site")
+        raise Forbidden("This request was sent by another site")
 
 
 def _stays_here(context: Context) -> bool:
@@ -206,6 +206,7 @@ class _Exchange:
         "_described",
         "_guard",
         "_headers",
+        "_logged_path",
         "_receive",
         "_rest",
         "_scope",
@@ -222,6 +223,7 @@ class _Exchange:
         self._receive = self._rest.receive if self._rest else receive
         self._send = send
         self._headers: list[tuple[bytes, bytes]] = []
+        self._logged_path = ""
         self._described = False
         self._started = False
         self._status = 0
@@ -232,6 +234,7 @@ class _Exchange:
         path = asked(scope["path"])
         found = guard.doors.at(scope["method"], scope["path"])
         scope["path_template"] = found.template
+        self._logged_path = found.logged(path)
         context = Context(guard.deedbox, _request_id(scope, guard), found.door, guard.room)
         context.named, context.holder = found.named, identity.address(scope)
         scope[KEY] = context
@@ -250,7 +253,7 @@ class _Exchange:
                 log.info(
                     "request",
                     method=scope["method"],
-                    path=path,
+                    path=self._logged_path,
                     status=self._status,
                     ms=round(seconds * 1000, 2),
                     caller=context.subject,
@@ -273,7 +276,7 @@ class _Exchange:
         ours = translated(error)
         self._guard.note_refusal(ours)
         if ours.status == 500:
-            log.error("a request failed", exception=error, path=path)
+            log.error("a request failed", exception=error, path=self._logged_path)
         # Some of its frames hold the error itself, others the body: a circle, and as large as the collector is late.
         error.__traceback__ = None
         return refusal(self._scope, path, ours)
@@ -338,7 +341,9 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self._started = True
             self._status = message["status"]
-            message["headers"] = [*message["headers"], *self._headers]
+            # An answer may have its own limit: that of reminders is not the one of requests.
+            own = {name.lower() for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(one for one in self._headers if one[0] not in own)]
         await self._send(message)
 
     async def _refuse(self, answer: ErrorBody) -> None:

@@ -9,14 +9,29 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from litestar import Response
 
 from deedbox.kernel.clock import instant
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 
 PART = "x-part"
+_STANDING = "at:"
+"""Before the state that a page shows, where a browser asks only whether that is still so."""
 _NEW_EACH_TIME = ("once",)
 """Values that say nothing of what is shown: what keeps a form from being sent twice."""
+
+
+def asks_standing(request: AnyRequest) -> bool:
+    """Whether the browser asks only if the state that its page shows is still the state."""
+    return request.headers.get(PART, "").startswith(_STANDING)
+
+
+def still(request: AnyRequest, standing: str) -> Response[None]:
+    """Not modified while the page's state lasts; then Gone, and the browser loads the page again."""
+    same = request.headers[PART] == _STANDING + standing
+    headers = {"Cache-Control": "no-store", "ETag": f'"{standing}"'}
+    return Response(None, status_code=304 if same else 410, headers=headers, media_type="text/plain")
 
 
 def has(request: AnyRequest, *facts: Any) -> bool:

@@ -9,7 +9,7 @@ from litestar import Response
 from msgspec.structs import replace
 
 from deedbox.kernel import idempotency, limits
-from deedbox.kernel.db import Tx
+from deedbox.kernel.db import Isolation, Tx
 from deedbox.kernel.errors import BadRequest, Code, Conflict
 from deedbox.kernel.idempotency import Answer
 from deedbox.web.frame import context
@@ -18,6 +18,16 @@ from deedbox.web.frame.context import AnyRequest
 Status: TypeAlias = int | Callable[[msgspec.Struct], int]
 """The answer's status, or what makes it of what was done."""
 _encode = msgspec.json.Encoder().encode
+
+
+class Locking:
+    """An act that locks or changes every row that it decides on: PostgreSQL need not watch what it reads."""
+
+    def __init__(self, act: Callable[[Tx], msgspec.Struct]) -> None:
+        self._act = act
+
+    def __call__(self, tx: Tx) -> msgspec.Struct:
+        return self._act(tx)
 
 
 async def once(
@@ -70,6 +80,18 @@ async def given_before(request: AnyRequest, content: bytes) -> Response[bytes] |
     return _response(answer) if answer is not None and answer.body else None
 
 
+async def settled(request: AnyRequest, done: msgspec.Struct, *, status: int) -> Response[bytes]:
+    """Return the response to work that `once` has planned, with status `PLANNED`, and that has now ended.
+
+    It is kept in place of the plan, so that every replay gets the same bytes."""
+    deedbox = context.of(request).deedbox
+    keyed, answer = _keyed(request, await request.body()), Answer(status, _encode(done))
+    if keyed is None:
+        return _response(answer)
+    now = deedbox.clock.now()
+    return _response(await deedbox.db.write(lambda tx: idempotency.settle(tx, deedbox.box, keyed, answer, now=now)))
+
+
 async def kept(
     request: AnyRequest,
     act: Callable[[Tx], msgspec.Struct],
@@ -88,10 +110,14 @@ async def kept(
         repeated = _encode(replace(done, **{shown_once: None})) if hasattr(done, shown_once) else None
         return Answer(status if isinstance(status, int) else status(done), _encode(done), repeated=repeated)
 
+    isolation: Isolation = "read committed" if isinstance(act, Locking) else "serializable"
     if keyed is None:
-        return _response(await deedbox.db.write(answer))
+        return _response(await deedbox.db.write(answer, isolation=isolation))
     now = deedbox.clock.now()
-    return _response(await deedbox.db.write(lambda tx: idempotency.once(tx, deedbox.box, keyed, answer, now=now)))
+    done = await deedbox.db.write(
+        lambda tx: idempotency.once(tx, deedbox.box, keyed, answer, now=now), isolation=isolation
+    )
+    return _response(done)
 
 
 def _keyed(request: AnyRequest, content: bytes, repeatable: bool = False) -> idempotency.KeyedRequest | None:

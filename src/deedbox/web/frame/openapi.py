@@ -1,6 +1,8 @@
 """The OpenAPI 3.1 document: routes from the code, envelopes, headers and security added to each of them."""
 
 import copy
+import functools
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +19,7 @@ from deedbox.web.frame.body import OPTIONAL_BODY, READS
 from deedbox.web.frame.description import examples, links
 from deedbox.web.frame.description import fields as described
 from deedbox.web.frame.doors import Door, declared
-from deedbox.web.frame.envelope import is_signing
+from deedbox.web.frame.envelope import is_openai, is_signing
 from deedbox.web.frame.write_back import WRITES
 
 ALSO = "also"
@@ -90,8 +92,23 @@ _IDEMPOTENCY_KEY = {
 }
 
 
-def encoded(routes: Sequence[HTTPRouteHandler], server: str = "/") -> bytes:
-    return msgspec.json.encode(document(routes, server))
+class Description:
+    """The document as it is served. The thread that needs it first builds it, once; the others wait."""
+
+    def __init__(self, routes: Sequence[HTTPRouteHandler], server: str = "/") -> None:
+        self._build = functools.partial(document, routes, server)
+        self._lock = threading.Lock()
+        self._encoded = b""
+
+    @property
+    def is_built(self) -> bool:
+        return bool(self._encoded)
+
+    def encoded(self) -> bytes:
+        with self._lock:
+            if not self._encoded:
+                self._encoded = msgspec.json.encode(self._build())
+        return self._encoded
 
 
 def document(routes: Sequence[HTTPRouteHandler], server: str = "/") -> dict[str, Any]:
@@ -198,6 +215,7 @@ def _add_query(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
 def _add_written(operation: dict[str, Any], handler: HTTPRouteHandler, schemas: dict[str, Any]) -> None:
     if kinds := handler.opt.get(WRITES):
         write_back.describe(schemas, *kinds)
+        schemas[kinds[0].__name__]["minProperties"] = 1
         schema = {"$ref": f"#/components/schemas/{kinds[0].__name__}"}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
 
@@ -263,7 +281,13 @@ def _possible(path: str, method: str, door: Door, *, has_body: bool) -> list[int
 
 
 def _name(path: str) -> str:
-    return "Signing" if is_signing(path) else "Search"
+    return "Signing" if is_signing(path) else "OpenAI" if is_openai(path) else "Search"
+
+
+def _sample_error(api: str, status: int, text: str) -> dict[str, Any]:
+    if api == "OpenAI":
+        return {"error": {"message": text, "type": "invalid_request_error", "param": None, "code": "invalid_request"}}
+    return {"error": text, "status": status} if api == "Signing" else {"error": text}
 
 
 def _error_responses() -> dict[str, Any]:
@@ -276,11 +300,11 @@ def _error_responses() -> dict[str, Any]:
             "content": {
                 "application/json": {
                     "schema": {"$ref": f"#/components/schemas/{api}Error"},
-                    "example": {"error": text, "status": status} if api == "Signing" else {"error": text},
+                    "example": _sample_error(api, status, text),
                 }
             },
         }
-        for api in ("Signing", "Search")
+        for api in ("Signing", "Search", "OpenAI")
         for status, text in _ERRORS.items()
     }
 
@@ -288,16 +312,28 @@ def _error_responses() -> dict[str, Any]:
 def _envelopes() -> dict[str, Any]:
     message = {"type": "string", "description": "What happened, why, and what to do"}
     status = {"type": "integer", "description": "The HTTP status"}
+    supported = {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Only where a file type is unsupported: every type that is accepted",
+    }
+    openai = {
+        "message": message,
+        "type": {"type": "string", "description": "The kind of error, as OpenAI names it"},
+        "param": {"type": "null", "description": "Always null: the message names the field"},
+        "code": {"type": "string", "description": "The machine-readable reason of `X-Service-Error-Code`"},
+    }
     return {
         "SigningError": _closed({"error": message, "status": status}),
-        "SearchError": _closed({"error": message}),
+        "SearchError": _closed({"error": message}, optional={"supported": supported}),
+        "OpenAIError": _closed({"error": {**_closed(openai), "description": "The error, as OpenAI's clients read it"}}),
     }
 
 
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+def _closed(required: dict[str, Any], *, optional: dict[str, Any] | None = None) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": properties,
-        "required": list(properties),
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
         "additionalProperties": False,
     }

@@ -13,7 +13,7 @@ from litestar.datastructures import Cookie
 from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
-from deedbox.kernel.errors import Code, Conflict, DeedboxError
+from deedbox.kernel.errors import Code, Conflict, DeedboxError, NotFound
 from deedbox.web.frame import live
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.envelope import ErrorBody, envelope
@@ -34,7 +34,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-_UNSAID = {"brand": None, "frames": (), "told": ""}
+_UNSAID = {"brand": None, "frames": (), "told": "", "standing": ""}
 """What every template may ask for."""
 
 
@@ -116,9 +116,12 @@ def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
     here = scope["deedbox"]
     if here.language is not None:
         error.message = refusals.said(error, here.language)
+    unknown = not scope["path_template"] and error.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
+    if here.door.opener == "key" and unknown and names_html(scope):
+        error = NotFound("There is no such page")  # a browser has no key to show
+    elif here.door.opener == "key" or not names_html(scope):
+        return envelope(path, error)
     answer = envelope(path, error)
-    if here.door.opener == "key" or not names_html(scope):
-        return answer
     body = _refusal_page(scope, path, error, answer.status).encode()
     own = {**_headers(here.frames), "Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
     if here.knows_person:

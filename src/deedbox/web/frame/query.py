@@ -9,9 +9,9 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from msgspec import inspect
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.errors import BadRequest
-from deedbox.web.frame import context, mistakes
+from deedbox.web.frame import context
 from deedbox.web.frame.description.fields import schemas
 
 QUERY = "query"
@@ -44,7 +44,7 @@ def asked(kind: type[msgspec.Struct], query_string: bytes) -> Any:
             {name: values if known[name] else values[0] for name, values in given.items()}, kind, strict=False
         )
     except msgspec.ValidationError as error:
-        raise BadRequest(mistakes.named(kind, error)) from error
+        raise BadRequest(validation_errors.named(kind, error)) from error
 
 
 def described(kind: type[msgspec.Struct]) -> list[dict[str, Any]]:

@@ -2,10 +2,12 @@
 
 import contextlib
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import uvicorn
+from litestar import Litestar
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from deedbox.kernel import limits
@@ -52,6 +54,10 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+            # In a thread and once the server is ready: it takes half a second, which neither the start nor a request
+            # should wait for.
+            description = cast(Litestar, self._guard.app).state.description
+            threading.Thread(target=description.encoded, name="openapi", daemon=True).start()
 
     def stop(self) -> None:
         """Drains: requests under way are finished, new ones get 503. A second call does not wait."""

@@ -11,7 +11,6 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 import msgspec
-import rjsmin
 from litestar import Response, get
 from litestar.params import FromPath
 from markupsafe import Markup
@@ -32,7 +31,7 @@ _IMPORT = re.compile(r"""^\s*(?:import|export)\b[^'"();]*?['"](\.{1,2}/[^'"]+)['
 
 
 class File(msgspec.Struct, frozen=True):
-    """A file as it is served: of a script only what runs, without comments and indentation."""
+    """A file, served exactly as it is written: an error then names the line that its author sees."""
 
     content: bytes
     zipped: bytes
@@ -101,7 +100,6 @@ def file(name: str, content: bytes) -> File:
     if end == ".js":
         source = content.decode()
         imports = [posixpath.normpath(posixpath.join(posixpath.dirname(name), one)) for one in _IMPORT.findall(source)]
-        content = rjsmin.jsmin(source).encode()
     return File(content, gzip.compress(content, mtime=0), _KINDS[end], f'"{_digest(content)}"', imports)
 
 

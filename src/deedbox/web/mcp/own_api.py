@@ -1,6 +1,6 @@
 """This server's own API, asked by a route for its caller: through the guard, which counts the caller once."""
 
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import msgspec
@@ -9,7 +9,7 @@ from deedbox.assistant.api import Asked, Refused
 from deedbox.kernel import limits
 from deedbox.web.frame import context
 from deedbox.web.frame.context import OUTER, AnyRequest
-from deedbox.web.frame.head import App, Message, Scope
+from deedbox.web.frame.head import App, Message, Receive, Scope
 
 _KEPT = ("type", "asgi", "http_version", "scheme", "server", "client", "root_path")
 _PASSED_ON = (b"host", b"user-agent")
@@ -30,7 +30,7 @@ class OwnApi:
     async def ask(self, asked: Asked) -> bytes:
         """The body of the good answer; Refused with the message of any other."""
         heard = Heard(limits.TOOL_ANSWER_BYTES)
-        await self._guard(self._scope(asked), sent(asked.body), heard.send)
+        await self._guard(self._scope(asked), sent(asked.body, self._request), heard.send)
         if not heard.is_whole:
             raise Refused("The answer is too large for a tool. Ask for less.")
         if heard.status < 400:
@@ -80,11 +80,11 @@ class Heard:
         return len(self.body) <= self._most
 
 
-def sent(content: bytes) -> Any:
-    """A body that is all there; who waits for more learns that nothing comes, as from a caller who has hung up."""
+def sent(content: bytes, request: AnyRequest) -> Receive:
+    """A body that is all there; what follows it, such as a hang-up, is what follows the request that asks."""
     left = [{"type": "http.request", "body": content, "more_body": False}]
 
     async def receive() -> Message:
-        return left.pop() if left else {"type": "http.disconnect"}
+        return left.pop() if left else cast(Message, await request.receive())
 
     return receive

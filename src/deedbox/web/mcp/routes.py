@@ -13,8 +13,9 @@ from deedbox.web.frame import body, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import Door, door
 
-_ASSISTANT = Door("key", repeats=True)
-"""Opens to any key that works: each tool asks for the scope of the route behind it."""
+_ASSISTANT = Door("key", repeats=True, own_site=True)
+"""Opens to any key that works: each tool asks for the scope of the route behind it. As the protocol demands, a page of
+another site is refused by its `Origin`: its address may have been made to lead here."""
 
 
 @post("/mcp", opt=door(_ASSISTANT), include_in_schema=False, status_code=200, request_max_body_size=None)

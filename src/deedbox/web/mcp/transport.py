@@ -21,7 +21,7 @@ async def answered(request: AnyRequest, content: bytes) -> Response[Any]:
     own = {name: scope[name] for name in ("type", "asgi", "http_version", "method", "scheme", "path", "query_string")}
     heard = Heard(limits.MCP_ANSWER_BYTES)
     async with manager.run():
-        await manager.handle_request({**own, "headers": scope["headers"]}, sent(content), heard.send)
+        await manager.handle_request({**own, "headers": scope["headers"]}, sent(content, request), heard.send)
     if not heard.is_whole:
         raise BadRequest("The answer is too large for a tool. Ask for less.")
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in heard.headers}

@@ -6,7 +6,7 @@ from typing import Any
 from litestar import MediaType, Response, get
 
 from deedbox.accounts import store
-from deedbox.kernel import jobs
+from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.context import AnyRequest
@@ -32,14 +32,20 @@ async def readyz(request: AnyRequest) -> str:
         lines.append(f"search: warming {warming} %")
     if (refusal := guard.last_refusal) is not None:
         lines.append(f"storage: {refusal[0]} {refusal[1]} s ago")
+    if deedbox.stalled:
+        named = ", ".join(f"{kind} ({one.due} due)" for kind, one in deedbox.stalled.items())
+        lines.append(f"jobs: nobody does {named}")
+    if abs(deedbox.clock_ahead) > limits.CLOCK_SKEW_SECONDS:
+        lines.append(f"clock: {deedbox.clock_ahead:+.0f} s against the database's, whose time is used")
     return "".join(f"{line}\n" for line in lines)
 
 
 @get("/metrics", opt=door(PROBE), summary="Prometheus metrics", tags=["operations"], media_type=MediaType.TEXT)
 async def metrics(request: AnyRequest) -> Response[str]:
     counted: Metrics = request.app.state.metrics
-    states = await context.of(request).deedbox.db.read(jobs.counts)
-    return Response(counted.text(states), media_type="text/plain; version=0.0.4")
+    deedbox = context.of(request).deedbox
+    text = counted.text(await deedbox.backlogs(), clock_ahead=deedbox.clock_ahead, retries=deedbox.retries)
+    return Response(text, media_type="text/plain; version=0.0.4")
 
 
 _DESCRIPTION = {
@@ -54,9 +60,9 @@ _DESCRIPTION = {
     "/openapi.json", opt={**door(PROBE), openapi.ANSWERS: _DESCRIPTION}, summary="This description", tags=["operations"]
 )
 async def openapi_json(request: AnyRequest) -> Response[Any]:
-    # Made when first asked for, in half a second: the others are answered meanwhile, and nobody makes it twice.
+    # Before it is built, the request waits in a thread, and those after it for the lock: they take no further threads.
     async with request.app.state.describing:
-        described = await asyncio.to_thread(request.app.state.description)
+        described = await asyncio.to_thread(request.app.state.description.encoded)
     return Response(described, media_type="application/json")
 
 

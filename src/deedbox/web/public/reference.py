@@ -27,9 +27,9 @@ async def operations(request: AnyRequest, subject: FromPath[str]) -> Response[An
 
 
 async def _page(request: AnyRequest, subject: str) -> Response[Any]:
-    # As for the description itself: made when first asked for, beside the requests of others, and by one of them.
+    # Rendered at the first request, in a thread, one page at a time.
     async with request.app.state.describing:
-        described = await asyncio.to_thread(request.app.state.description)
+        described = await asyncio.to_thread(request.app.state.description.encoded)
         made = await asyncio.to_thread(_made, described, subject)
     headers = {**pages.HEADERS, "Referrer-Policy": "same-origin", "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):

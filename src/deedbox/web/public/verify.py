@@ -13,7 +13,7 @@ from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound, TooLarge
 from deedbox.kernel.sandbox import SandboxFailed
-from deedbox.pdf.report import GOOD, Checks, Report
+from deedbox.pdf.report import GOOD, NOT_PDF, Checks, Report
 from deedbox.signing.completion import verification_code, verify_sealed
 from deedbox.signing.completion.verification_code import Vouched
 from deedbox.web.frame import context, upload
@@ -75,7 +75,8 @@ async def _judged(request: AnyRequest) -> Judged:
     trusted = await deedbox.certificates.trusted(None)
     async with upload.one_file(request, deedbox.blobs, lambda _: None) as part:
         file, now = part.received.blob, deedbox.clock.now()
-        report = await verify_sealed.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
+        judging = verify_sealed.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
+        report = await context.unless_gone(request, judging)
 
     def look_up(tx: Tx) -> Judged:
         found = verify_sealed.with_records(tx, None, report)
@@ -91,13 +92,15 @@ def _told(request: AnyRequest, judged: Judged) -> dict[str, Any]:
     signed = [one.timestamp_time or one.signing_time for one in report.signatures]
     at = judged.vouched.completed_at if judged.vouched else next((one for one in signed if one), None)
     good = report.verdict in GOOD
-    name = "certificate" if good and report.part == "certificate" else report.verdict
-    sentence = words.of_use(language, "verify")[f"verdict.{name}"]
+    name: str = "certificate" if good and report.part == "certificate" else report.verdict
+    name = "not_pdf" if NOT_PDF in report.reasons else name
+    say = words.of_use(language, "verify")
     return {
         "report": report,
+        "word": say["word.not_pdf" if name == "not_pdf" else f"word.{report.verdict}"],
         "found": judged.vouched,
         "kind": _KINDS.get(report.verdict, "todo"),
-        "sentence": sentence.format(date=words.date(language, moment(at)) if at else "–"),
+        "sentence": say[f"verdict.{name}"].format(date=words.date(language, moment(at)) if at else "–"),
         "reasons": [reasons.told(one, language) for one in (*report.reasons, *report.added)],
         "checks": [(name, getattr(report.checks, name)) for name in _CHECKS],
     }

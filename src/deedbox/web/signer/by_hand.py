@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack
 from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import Response, get
-from litestar.params import FromPath
+from litestar import Response, get, post
+from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
 from deedbox.kernel import limits
@@ -103,4 +103,24 @@ async def hand_svg(request: AnyRequest, signer_id: FromPath[str]) -> Response[An
     return await made_response(request, etag, "image/svg+xml", lambda: workshop.hand(asked.text, asked.hand))
 
 
-ROUTES: list[Any] = [hand_svg]
+@post(
+    "/sign/{signer_id:str}/photo.png",
+    opt=door(SIGNER),
+    include_in_schema=False,
+    status_code=200,
+    request_max_body_size=limits.SIGNING_BODY_BYTES,
+)
+async def photo_shown(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[UploadedMark]) -> Response[Any]:  # noqa: ARG001
+    """The photo of a signature as it will be sealed: its ink alone. `Ink: small` says that a better photo is needed."""
+    await inside(request)
+    try:
+        picture = await asyncio.to_thread(_picture, data.image)
+        png, is_small = await context.of(request).deedbox.workshop.shown_signature(picture)
+    except BadRequest as error:
+        error.sayings = (UNUSABLE,)
+        raise
+    headers = {"Ink": "small" if is_small else "good", "Cache-Control": "no-store"}
+    return Response(png, headers=headers, media_type="image/png")
+
+
+ROUTES: list[Any] = [hand_svg, photo_shown]

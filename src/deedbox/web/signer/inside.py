@@ -19,6 +19,7 @@ from deedbox.signing.answers import settled
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
+from deedbox.signing.store import documents
 from deedbox.web.frame import context, framing
 from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.words.refusals import refused
@@ -62,7 +63,7 @@ class Inside(NamedTuple):
 
     def only_reads(self, document: Document) -> bool:
         """Whether this person has nothing to fill in the document."""
-        return not parties.own_fields(document, self.party, self.signer)
+        return parties.only_reads(document, self.party, self.signer)
 
     @property
     def possible_fields(self) -> list[Field]:
@@ -127,7 +128,7 @@ async def acted(request: AnyRequest, who: Inside, action: Callable[[Desk, Packet
     def last(desk: Desk, packet: Packet) -> Packet:
         after = action(desk, packet)
         if who.session.link == "in_person":
-            sessions.close(desk.tx, token)
+            sessions.close(desk.tx, token, now=desk.now)
         return after
 
     return await done(request, who, last)
@@ -139,11 +140,12 @@ async def at_desk(request: AnyRequest, who: Inside, action: Callable[[Desk], T])
     office, session, token = here.deedbox.office, who.session, here.token.reveal()
 
     def act(tx: Tx) -> T:
+        documents.hold(tx, session.workspace_id, session.packet_id)
         with office.desk(tx, session.workspace_id, session.signer_id) as desk:
             sessions.current(tx, token, now=desk.now)
             return action(desk)
 
-    return await office.db.write(act)
+    return await office.db.write(act, isolation="read committed")
 
 
 async def give_code(request: AnyRequest, code: str) -> None:
@@ -153,7 +155,7 @@ async def give_code(request: AnyRequest, code: str) -> None:
         raise refused(Conflict, "code_not_asked")
     now, seen = here.deedbox.clock.now(), circumstances(request, who)
     # Counted in a transaction of its own: an attempt counts also when it fails.
-    await here.deedbox.db.write(lambda tx: sessions.count_try(tx, who.signer.id, now=now))
+    await here.deedbox.db.write(lambda tx: sessions.count_try(tx, who.signer.id, now=now), isolation="read committed")
     expected = await here.deedbox.db.read(lambda tx: sessions.code_hash(tx, who.signer, now=now))
     # What is copied from a mail may come with the spaces around and between its digits.
     tried = await sessions.tried(expected, "".join(code.split()) if who.signer.auth == "email_code" else code)

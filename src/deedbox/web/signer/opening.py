@@ -1,5 +1,6 @@
 """The signing link: to look at it changes nothing, to press its button opens a session."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from litestar import Response, get, post
@@ -12,7 +13,7 @@ from deedbox.signing import parties
 from deedbox.signing.actions import expire
 from deedbox.signing.actions.enter import Entrance, Visit, asks_consent, code_for, enter, entrance
 from deedbox.signing.field_value import BY_HAND
-from deedbox.signing.model import consent
+from deedbox.signing.model import Field, consent
 from deedbox.web.frame import brand, context, cookies
 from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.web.frame.doors import LINK, door
@@ -20,6 +21,7 @@ from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.head import GET_ONLY, Scope
 from deedbox.web.frame.pages import go, names_html, page
 from deedbox.web.signer.inside import outcome
+from deedbox.web.signer.sheet import OWN
 
 
 @get("/s/{token:str}", opt={**door(LINK), GET_ONLY: True}, include_in_schema=False)
@@ -44,7 +46,10 @@ async def _opened(request: AnyRequest, token: str, *, agreed: str | None) -> Res
     found = await deedbox.db.read(lambda tx: entrance(tx, token, now))
     await expire.current(deedbox.office, found.packet)
     code = await code_for(found.packet, found.signer)
-    session = await deedbox.db.write(lambda tx: enter(deedbox.office, tx, token, visit, now, code))
+    session = await deedbox.db.write(
+        lambda tx: enter(deedbox.office, tx, token, visit, now, code),
+        isolation="read committed",
+    )
     signer_id = found.signer.id
     # Longer than the session: whoever comes back too late is told whose document it was.
     seconds = limits.SIGNER_SESSION_SECONDS + limits.SIGNER_SESSION_TOLD_SECONDS
@@ -68,12 +73,18 @@ async def _opening_page(request: AnyRequest, found: Entrance, token: str) -> Res
         packet=packet,
         signer=signer,
         pages=sum(file.pages for document in packet.documents for file in document.files),
-        to_fill=sum(field.type not in BY_HAND for field in own),
+        to_fill=_to_fill(own),
         to_sign=sum(field.type in BY_HAND for field in own),
         sign_by=words.moment(signer.language, moment(packet.expires_at), signer.time_zone) if packet.expires_at else "",
         consent=consent(packet, signer) if asks_consent(found) else "",
         outcome=outcome(packet, signer, context.of(request).deedbox.clock.now()),
     )
+
+
+def _to_fill(fields: Sequence[Field]) -> int:
+    """How many answers this person must give: radio buttons of a group are one, and some fields fill themselves."""
+    must = [one for one in fields if one.required and one.type not in BY_HAND and one.type not in OWN]
+    return len({(one.file_id, one.group) if one.type == "radio" else one.id for one in must if not one.show_if})
 
 
 ROUTES: list[Any] = [follow_link, open_link]

@@ -29,7 +29,7 @@ from deedbox.signing.field_value import BY_HAND
 from deedbox.signing.model import Packet, consent
 from deedbox.signing.store import people
 from deedbox.signing.store.links import Unsigned
-from deedbox.web.frame import context
+from deedbox.web.frame import context, live
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
@@ -65,6 +65,9 @@ _ByHand: TypeAlias = Typed | Drawn | UploadedMark
 
 @get("/sign/{signer_id:str}", opt=door(SIGNER), include_in_schema=False)
 async def signing_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:  # noqa: ARG001
+    if live.asks_standing(request):
+        who = await inside(request, demand_code=False)
+        return live.still(request, screens.standing(who, context.of(request).deedbox.clock.now()))
     return await _page(request)
 
 
@@ -135,6 +138,8 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
     elif act == "decline":
         reason = _bounded(form, "reason", limits.REASON_CHARS) or None
         await acted(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
+    elif act == "begin":
+        await looked(request)
     elif act == "keep":
         await _keep(request, who, form)
     elif field_id := text(form, "detach"):
@@ -243,6 +248,9 @@ async def _page(
     over: bool = False,
 ) -> Response[Any]:
     """The screen for where the signer stands: the code, what became of it (only that when `over`), or the document."""
+    who = await inside(request, demand_code=False)
+    if screens.is_handed_over(who):
+        return await screens.handed_over(request, who)
     who = await looked(request)
     said = outcome(who.packet, who.signer, context.of(request).deedbox.clock.now())
     if screens.asks_code(who, said):

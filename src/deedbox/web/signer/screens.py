@@ -1,6 +1,7 @@
 """The screens beside the signing screen: the code before it, the two ways out, and what became of the document."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from litestar import Response, get
@@ -31,6 +32,22 @@ def asks_code(who: Inside, outcome: Outcome | None) -> bool:
     return who.needs is not None and (outcome is None or outcome.name in _GOOD)
 
 
+def standing(who: Inside, now: datetime) -> str:
+    """Which screen the signing page shows: the code, the document, or what became of it."""
+    said = outcome(who.packet, who.signer, now)
+    return "code" if asks_code(who, said) else said.name if said else "open"
+
+
+def is_handed_over(who: Inside) -> bool:
+    """Whether the signer was given the device of someone else, and has not begun yet."""
+    return who.session.link == "in_person" and who.is_shown and not who.session.viewed
+
+
+async def handed_over(request: AnyRequest, who: Inside) -> Response[Any]:
+    """Who is asked to sign, and who gives them the device: shown before the document is."""
+    return await screen(request, "signer/handed.html", who, None)
+
+
 def _parts(who: Inside) -> int:
     """How many pages and fields there are to show."""
     return sum(len(one.fields) + sum(file.pages for file in one.files) for one in who.packet.documents)
@@ -51,6 +68,7 @@ async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> 
         mailbox=_hinted(who.signer.email),
         wait=wait,
         left=left,
+        locked=words.of_use(who.signer.language, "refusal")["code_tries"],
         most=limits.SIGNER_CODE_TRIES,
         minutes=limits.SIGNER_CODE_SECONDS // 60,
     )
@@ -107,6 +125,7 @@ async def ended(
         only_reads=who.only_reads,
         reason=None if who.needs else _reason(who, found),
         over=over,
+        **({"standing": ""} if over or done else {}),  # that page has live parts itself, or its session has ended
     )
 
 
@@ -128,10 +147,17 @@ def _written(who: Inside, at: str | None) -> str:
     return words.moment(who.signer.language, moment(at), who.signer.time_zone) if at else ""
 
 
+def watched(request: AnyRequest, who: Inside) -> dict[str, Any]:
+    """What a page needs in order to notice that it is no longer the one to show."""
+    now = context.of(request).deedbox.clock.now()
+    return {"standing": standing(who, now), "standing_at": f"/sign/{who.signer.id}"}
+
+
 async def screen(
     request: AnyRequest, template: str, who: Inside, error: DeedboxError | None, **values: Any
 ) -> Response[Any]:
     """A page of the signer's, in the workspace's colours; a screen that was refused says why."""
+    values = {**watched(request, who), **values}
     return await long_page(
         _parts(who),
         template,
@@ -143,6 +169,7 @@ async def screen(
         language=who.signer.language,
         packet=who.packet,
         signer=who.signer,
+        host=who.session.voucher.name if who.session.link == "in_person" and who.session.voucher else "",
         error=refusals.said(error, who.signer.language) if error else "",
         **values,
     )

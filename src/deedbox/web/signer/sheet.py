@@ -11,7 +11,7 @@ from deedbox.signing.model import Attachment, Document, Field, first_page
 from deedbox.web.signer import values
 from deedbox.web.signer.inside import Inside
 
-OWN = ("date", "name", "email")
+OWN = ("name", "email")
 """Fields that are filled for the signer if they leave them empty."""
 
 
@@ -82,7 +82,7 @@ def sheet(
         rows=_rows(who, possible, stands, typed, now),
         by_hand={kind: [field for field in possible if field.type == kind] for kind in BY_HAND},
         others=others(who, who.packet.documents),
-        own={"date": now[:10], "name": who.signer.name, "email": who.signer.email},
+        own={"name": who.signer.name, "email": who.signer.email},
     )
 
 
@@ -180,7 +180,7 @@ def _row(field: Field, stands: str, typed: Mapping[str, Any] | None, language: s
     value = stands
     if typed is not None and not field.read_only and field.id in typed:
         value = str(typed.get(field.id, ""))
-    elif field.type == "number" or (field.read_only and field.type == "date"):
+    elif field.type == "number" or (field.read_only and field.type in ("date", "date_signed")):
         value = printed(field.type, value, language)
     said = printed(field.type, value, language)
     return Row(field, value, said if field.type == "date" and said != value else "")

@@ -21,7 +21,7 @@ from deedbox.web.frame import brand, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.pages import go, page
-from deedbox.web.signer import embedding
+from deedbox.web.signer import embedding, screens
 from deedbox.web.signer.inside import Inside, at_desk, circumstances, looked, outcome
 from deedbox.web.signer.sheet import Row, others, sheet
 
@@ -67,6 +67,7 @@ async def read_as_text(request: AnyRequest, signer_id: FromPath[str]) -> Respons
         "signer": who.signer,
         "only_reads": who.only_reads,
         **embedding.shown(who),
+        **screens.watched(request, who),
     }
     shown, hashes = await asyncio.to_thread(_shown, who, texts, places, known)
     await _noted(request, who, hashes)

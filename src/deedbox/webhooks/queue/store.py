@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
+from deedbox.kernel.jobs import Backlog
 from deedbox.webhooks.queue.claim import Claim, Endpoint, Outcome, Room
 from deedbox.webhooks.store import add_attempt
 
@@ -160,6 +161,24 @@ def _failing_since(since: str | None, last_failure: str | None, now: datetime) -
         return now
     idle = now - moment(last_failure or since)
     return moment(since) + (idle if idle.total_seconds() > limits.WEBHOOK_IDLE_SECONDS else timedelta())
+
+
+def backlog(tx: Tx, now: datetime) -> Backlog:
+    """The deliveries to active subscriptions that are due or under way. Failed ones are the receiver's concern."""
+    due = tx.one(
+        "select count(*), min(due_at) from deliveries join hooks on hooks.id = deliveries.hook_id"
+        " where hooks.status = 'active' and deliveries.status = 'pending' and deliveries.due_at <= :now",
+        now=now.timestamp(),
+    )
+    sending = tx.one(
+        "select count(*) from deliveries where status = 'sending' and lease_until >= :now", now=now.timestamp()
+    )
+    since = due[1] if due and due[1] is not None else now.timestamp()
+    return Backlog(
+        due=due[0] if due else 0,
+        oldest_due_seconds=now.timestamp() - since,
+        running=sending[0] if sending else 0,
+    )
 
 
 def hand_back(tx: Tx, worker: str, now: datetime) -> None:

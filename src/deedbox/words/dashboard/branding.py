@@ -10,7 +10,7 @@ WORDS = {
     "branding_sender_hint": "A person or a team, such as Mara. Left empty, the company itself asks.",
     "branding_address": "Address for replies",
     "branding_address_hint": "Replies to your mails and your notices go there. Left empty, to the owner.",
-    "branding_notices": "Mail me when a document is completed, declined or expired",
+    "branding_notices": "Mail me when a document is completed, declined or expired, or cannot be prepared",
     "branding_own_colour": "A colour of our own",
     "branding_colour": "Colour",
     "branding_colour_hint": "Of buttons and links.",

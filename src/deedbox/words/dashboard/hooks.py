@@ -24,6 +24,7 @@ WORDS = {
     "hook_event_document_declined": "Someone declines to sign",
     "hook_event_document_voided": "A document is withdrawn",
     "hook_event_document_expired": "A document expires before all have signed",
+    "hook_event_document_failed": "The files of a document cannot be converted",
     "hook_event_party_completed": "A group of signers is done",
     "hook_event_packet_sent": "A packet is sent",
     "hook_event_packet_completed": "All documents of a packet are signed",

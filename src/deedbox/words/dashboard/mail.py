@@ -18,6 +18,7 @@ WORDS = {
     "mail_kind_delegated": "Someone else signs",
     "mail_kind_voided": "A document was withdrawn",
     "mail_kind_expired": "A document has expired",
+    "mail_kind_failed": "A document could not be prepared",
     "mail_kind_test": "Test",
     "mail_kind_member": "Invitation to the workspace",
     "mail_kind_reset": "New password",

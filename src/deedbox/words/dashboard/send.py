@@ -109,7 +109,6 @@ WORDS = {
     "review_words": "What the invitation says",
     "review_subject": "Subject of the mail",
     "review_subject_hint": "Empty: the usual words in each person's language.",
-    "review_subject_usual": "Please sign: {title}",
     "review_body": "Message",
     "review_language": "Mails and certificate are in {language}, but for people with a language of their own.",
     "review_times": "Expiry and reminders",

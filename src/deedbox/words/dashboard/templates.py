@@ -104,7 +104,7 @@ WORDS = {
     "tpl_save": "Save as version {version}",
     "tpl_subject": "Subject of the invitation",
     "tpl_body": "Message",
-    "tpl_usual_words": "Left empty, the usual words.",
+    "tpl_usual_words": "Left empty, the usual words in each person's language.",
     "tpl_expires_days": "Days to sign",
     "tpl_expires_hint": "From sending. Left empty, for ever.",
     "tpl_as_template": "Left empty, as the template says.",

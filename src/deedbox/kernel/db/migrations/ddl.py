@@ -1,6 +1,7 @@
 """The column types of the schema, in the spelling of each database."""
 
 import re
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy
 
@@ -25,3 +26,48 @@ def apply(connection: sqlalchemy.Connection, script: str) -> None:
         if sql.startswith("create table") and connection.dialect.name == "sqlite":
             sql += " strict"
         connection.exec_driver_sql(sql)
+
+
+_GRAMS = {
+    "sqlite": (
+        "create virtual table {table}_grams using fts5 (grams, content='', detail=none, columnsize=0, tokenize=ascii)",
+        "create trigger {table}_grams_in after insert on {table} when {new_only} begin insert into {table}_grams"
+        " (rowid, grams) values (new.rowid, grams(new.workspace_id, {new})); end",
+        "create trigger {table}_grams_out after delete on {table} when {old_only} begin insert into {table}_grams"
+        " ({table}_grams, rowid, grams) values ('delete', old.rowid, grams(old.workspace_id, {old})); end",
+        "create trigger {table}_grams_changed after update of {column} on {table} when {old_only} and {old} <> {new}"
+        " begin insert into {table}_grams ({table}_grams, rowid, grams)"
+        " values ('delete', old.rowid, grams(old.workspace_id, {old}));"
+        " insert into {table}_grams (rowid, grams) values (new.rowid, grams(new.workspace_id, {new})); end",
+    ),
+    "postgresql": (
+        'create table {table}_grams (id TEXT COLLATE "C" primary key references {table} (id) on delete cascade,'
+        " grams TEXT[] not null)",
+        "create index {table}_by_grams on {table}_grams using gin (grams) with (gin_pending_list_limit = 256)",
+        "create function {table}_grams_in() returns trigger language plpgsql as $$ begin"
+        " insert into {table}_grams (id, grams) values (new.id, grams(new.workspace_id, {new}))"
+        " on conflict (id) do update set grams = excluded.grams; return null; end $$",
+        "create trigger {table}_grams_in after insert on {table} for each row when ({new_only})"
+        " execute function {table}_grams_in()",
+        "create trigger {table}_grams_changed after update of {column} on {table} for each row"
+        " when ({old_only} and {old} <> {new}) execute function {table}_grams_in()",
+    ),
+}
+_GRAMS_FUNCTION = """
+create function grams(workspace_id TEXT, folded TEXT) returns TEXT[] language sql immutable strict parallel safe as $$
+select array_agg(distinct substr(folded, at, size)) || workspace_id
+from generate_series(1, length(folded)) as at, generate_series(1, 3) as size where at + size <= length(folded) + 1 $$
+"""
+
+
+def index_parts(connection: sqlalchemy.Connection, columns: Mapping[str, Sequence[str]]) -> None:
+    """Index texts by every part of them (kernel/db/grams.py): by table, its column, how it is folded, and which rows.
+
+    The function that SQLite's triggers call is the connection's own (`sqlite.connect`)."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(_GRAMS_FUNCTION)
+    for table, (column, folded, only) in columns.items():
+        values = {row: folded.format(row=row) for row in ("new", "old")}
+        values |= {f"{row}_only": only.format(row=row) for row in ("new", "old")}
+        for statement in _GRAMS[connection.dialect.name]:
+            connection.exec_driver_sql(statement.format(table=table, column=column, **values))

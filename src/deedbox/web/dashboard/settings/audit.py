@@ -40,7 +40,8 @@ async def changes(request: AnyRequest) -> Response[Any]:
     asked: ChangesQuery = here.query
     before = asked.cursor or None
     part = ActPart(limit=limits.PAGE_DEFAULT + 1, before=before, act=asked.kind or None)
-    found = await here.deedbox.db.read(lambda tx: acts.page(tx, here.caller.workspace_id, part))
+    read = here.deedbox.db.read_aside if part.act else here.deedbox.db.read
+    found = await read(lambda tx: acts.page(tx, here.caller.workspace_id, part))
     shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda act: act.id)
     return app_page(
         request,

@@ -39,7 +39,7 @@ from deedbox.words import dashboard
 
 PLACE = "/app/settings/hooks"
 PRESETS = {
-    "ends": ("document.completed", "document.declined", "document.voided", "document.expired"),
+    "ends": ("document.completed", "document.declined", "document.voided", "document.expired", "document.failed"),
     "all": tuple(catalogue.KINDS),
 }
 """What is ticked by one press."""
@@ -143,7 +143,7 @@ async def show_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any
         found = deliveries.page(tx, here.caller.workspace_id, part)
         return hooks.get(tx, here.caller.workspace_id, hook_id), found, deliveries.durations(tx, found)
 
-    hook, found, durations = await here.deedbox.db.read(look)
+    hook, found, durations = await (here.deedbox.db.read_aside if asked.status else here.deedbox.db.read)(look)
     shown, _, _, older = cursors.page(found, most, lambda delivery: delivery.id)
     return app_page(
         request,

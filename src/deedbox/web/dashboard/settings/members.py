@@ -109,7 +109,7 @@ async def _page(
 ) -> Response[Any]:
     here, now = context.of(request), context.of(request).deedbox.clock.now()
     after = getattr(here.query, "cursor", None) or None
-    found, keys = await here.deedbox.db.read(
+    found, keys = await here.deedbox.db.read_aside(
         lambda tx: (
             members.page(tx, here.caller, limit=limits.PAGE_MAX + 1, after=after, now=now),
             members.keys_of(tx, here.caller, now=now),

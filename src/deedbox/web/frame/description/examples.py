@@ -6,6 +6,8 @@ What a caller sends is written out, by the route's function."""
 import base64
 from typing import Any
 
+from deedbox.kernel.tokens import TokenPrefix
+
 _ID = "01JD00000000000000000000"
 _TIME, _LATER = "2026-03-01T12:00:00Z", "2026-03-02T09:30:00Z"
 _SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -119,7 +121,7 @@ SAMPLES: dict[str, Any] = {
     "MailRecord.tried_at": _TIME,
     "MadeInvitation.email": "ben@example.com",
     "MadeInvitation.id": id_of("inv"),
-    "MadeInvitation.link": "https://sign.example.com/join/deed_join_2nVq0F3c8mYt5uK1xB7sWz4rGd6hJpL9oQe0iAa3vTk",
+    "MadeInvitation.link": f"https://sign.example.com/join/{TokenPrefix.INVITATION}2nVq0F3c8mYt5uK1xB7sWz4rGd6hJpL9",
     "MadeInvitation.mailed": True,
     "MadeInvitation.name": None,
     "MadeInvitation.role": "sender",
@@ -134,7 +136,7 @@ SAMPLES: dict[str, Any] = {
     "MemberRecord.status": "member",
     "MadeHook.id": id_of("hook"),
     "MadeKey.id": id_of("key"),
-    "MadeKey.key": "deed_live_" + 2 * "0123456789abcdef",
+    "MadeKey.key": TokenPrefix.API_KEY + 2 * "0123456789abcdef",
     "MadeKey.name": "Billing",
     "MadeKey.rate_limit": None,
     "PacketDocument.id": id_of("doc"),
@@ -291,6 +293,7 @@ SAMPLES: dict[str, Any] = {
     "heading": "Rent",
     "hex_embedding": "80",
     "highlights": [[4, 10]],
+    "hint": None,
     "hook_id": id_of("hook"),
     "identity": "mailed_link",
     "index": 0,
@@ -329,7 +332,7 @@ SAMPLES: dict[str, Any] = {
     "pattern": None,
     "phase": "embedding",
     "position": 0,
-    "prefix": "deed_live_",
+    "prefix": TokenPrefix.API_KEY.value,
     "read_only": False,
     "reason": None,
     "reasons": [],
@@ -345,7 +348,7 @@ SAMPLES: dict[str, Any] = {
     "role": "signer",
     "root": _SHA256,
     "scopes": ["documents:read"],
-    "secret": "whsec_" + 2 * "MDEyMzQ1Njc4OWFi",
+    "secret": TokenPrefix.HOOK + 2 * "MDEyMzQ1Njc4OWFi",
     "sender_email": "office@example.com",
     "sender_name": "Bo",
     "sent_at": _TIME,
@@ -369,6 +372,7 @@ SAMPLES: dict[str, Any] = {
     "template_version": None,
     "text": _TEXT,
     "text_length": 2140,
+    "hidden_length": 0,
     "tier": "professional",
     "time_zone": "Europe/Berlin",
     "timestamp": _TIME,

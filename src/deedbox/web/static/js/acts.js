@@ -5,7 +5,7 @@ import { isSmall, people, personOf } from './boxes.js';
 
 // Width and height in millimetres of a new one.
 export const SIZES = {
-  signature: [60, 18], initials: [20, 10], date: [36, 7], name: [50, 7], email: [56, 7], text: [50, 7], number: [28, 7],
+  signature: [60, 18], initials: [20, 10], date_signed: [36, 7], date: [36, 7], name: [50, 7], email: [56, 7], text: [50, 7], number: [28, 7],
   checkbox: [5, 5], select: [46, 7.5], radio: [5, 5], attachment: [50, 9],
 };
 export const LEAST = Number($('#field').elements.w.min);

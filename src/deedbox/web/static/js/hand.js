@@ -51,15 +51,27 @@ export function hand(step, words, { changed, paint, wrong }) {
   async function taken({ target }) {
     const file = target.files[0], shown = $('.photo', root);
     const small = file && await reduced(file, target.dataset).catch(() => null);
-    const image = small ? await dataUrl(small) : '';
+    const image = small ? await dataUrl(small) : '', { ink, isSmall, problem } = image ? await sealed(image) : {};
     if (target.files[0] !== file) return; // another has been chosen meanwhile
     if (photo) URL.revokeObjectURL(photo);
-    photo = small ? URL.createObjectURL(small) : null;
-    part('image').value = image;
-    if (photo) shown.src = photo;
+    photo = ink ? URL.createObjectURL(ink) : null;
+    part('image').value = ink ? image : '';
+    if (photo) $('img', shown).src = photo;
     shown.hidden = !photo;
+    $('[data-small]', shown).hidden = !isSmall;
     changed();
-    if (file && !small) wrong(step, words.bad_photo);
+    if (file && !ink) wrong(step, problem ?? words.bad_photo);
+  }
+  // The photo as it will be sealed: the server cuts out its ink.
+  async function sealed(image) {
+    const headers = { 'Content-Type': 'application/json' }, body = JSON.stringify({ kind: 'uploaded', image });
+    try {
+      const answer = await fetch(`${form.getAttribute('action')}/photo.png`, { method: 'POST', headers, body });
+      if (answer.ok) return { ink: await answer.blob(), isSmall: answer.headers.get('Ink') === 'small' };
+      return { problem: (await answer.json()).error };
+    } catch {
+      return { problem: words.upload_failed };
+    }
   }
   function start() {
     for (const each of all('[data-script]', root)) each.hidden = each.disabled = false;

@@ -9,6 +9,14 @@ function placed(mark, { file, page, at }) {
   return mark;
 }
 
+// Where the ink of a signature or of initials lies in its mark: as in the sealed file, which leaves room for the line below a signature.
+function inked(mark, { file, page, at }, kind) {
+  const sheet = document.querySelector(`[id="${file}-${page}"] > img`); // its size is that of the page, in points
+  const w = at[2] * sheet.getAttribute('width'), h = at[3] * sheet.getAttribute('height'), signs = kind === 'signature';
+  const foot = signs ? Math.min(Math.max(h * .22, 6.5), 9, h * .4) : 0, edge = signs ? Math.min(3, h * .06) : 0;
+  for (const [name, share] of [['across', edge / w], ['above', edge / h], ['below', (edge + foot) / h]]) mark.style.setProperty(`--${name}`, `${100 * share}%`);
+}
+
 // The marks of the signer's own fields; a press on one calls `pressed` with its step.
 export function marks(pressed) {
   const own = steps.flatMap(step => step.boxes.map((box, i) => {
@@ -17,6 +25,7 @@ export function marks(pressed) {
     mark.toggleAttribute('data-end', box.at[0] > .6);
     mark.toggleAttribute('data-tick', step.kind === 'checkbox' || step.kind === 'radio');
     mark.addEventListener('click', () => pressed(step));
+    if (step.hand) inked(mark, box, step.kind);
     return { step, box, mark: placed(mark, box) };
   }));
   for (const other of all('[data-other]')) {

@@ -3,6 +3,7 @@ export const WIDTH = 1000, HEIGHT = 360;
 const SVG = 'http://www.w3.org/2000/svg';
 const UNIT = WIDTH / 600; // the widths of lines are meant for a pad of 600
 const NEAR = 2.5; // closer points are tremor
+const LEAST = .25; // of the pad's sides: the smallest part of it that a picture shows
 const MOST = 8000, STROKES = 200; // points and strokes: more is no signature
 
 const within = (value, most) => Math.round(10 * Math.min(Math.max(value, 0), most)) / 10;
@@ -10,11 +11,12 @@ const within = (value, most) => Math.round(10 * Math.min(Math.max(value, 0), mos
 // Half a line's width: by the force if the device tells it, else by the speed.
 const half = (force, speed) => force ? .8 + 5 * force : Math.max(1.1, 4 - 1.9 * speed);
 
-// The outline of a stroke. The server draws it in the same way: what is seen is what is sealed.
-export function ink(points) {
+// The points around a stroke, along its left side and back along its right. The server computes the same: what is shown is what is sealed.
+function outline(points) {
+  const [x, y, force] = points[0];
   if (points.length < 2) {
-    const [x, y, force] = points[0], r = UNIT * (force ? half(force, 0) : 2.6);
-    return `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`;
+    const radius = UNIT * (force ? half(force, 0) : 2.6), turns = Array.from({ length: 16 }, (_, i) => i * Math.PI / 8);
+    return turns.map(turn => [x + radius * Math.cos(turn), y + radius * Math.sin(turn)]);
   }
   const left = [], right = [];
   let wide = 2.6;
@@ -27,31 +29,36 @@ export function ink(points) {
     left.push([x - dy / far * reach, y + dx / far * reach]);
     right.unshift([x + dy / far * reach, y - dx / far * reach]);
   });
-  return curve([...left, ...right]);
+  return [...left, ...right];
 }
 
-const told = point => point.map(n => n.toFixed(1)).join(' ');
+const pair = point => point.map(n => n.toFixed(1)).join(' ');
 const middle = ([x, y], [ox, oy]) => [(x + ox) / 2, (y + oy) / 2];
 
 // A closed curve through the middles between the places, drawn towards each of them.
 function curve(places) {
   const middles = places.map((place, i) => middle(place, places[(i + 1) % places.length]));
-  return `M${told(middles.at(-1))}${places.map((place, i) => `Q${told(place)} ${told(middles[i])}`).join('')}Z`;
+  return `M${pair(middles.at(-1))}${places.map((place, i) => `Q${pair(place)} ${pair(middles[i])}`).join('')}Z`;
 }
+// A stroke as the path of an SVG.
+export const ink = points => curve(outline(points));
 
 function path(points) {
-  const made = document.createElementNS(SVG, 'path');
-  made.setAttribute('fill', 'currentColor');
-  made.setAttribute('d', ink(points));
-  return made;
+  const drawn = document.createElementNS(SVG, 'path');
+  drawn.setAttribute('fill', 'currentColor');
+  drawn.setAttribute('d', ink(points));
+  return drawn;
 }
 
-// The drawing as a picture of its own, cut to its ink.
+// The drawing as its own picture, cut to its ink; a dot is not enlarged until it fills its field.
 export function picture(strokes) {
-  const points = strokes.flat(), xs = points.map(p => p[0]), ys = points.map(p => p[1]);
-  const x = Math.min(...xs) - 8, y = Math.min(...ys) - 8;
+  const places = strokes.flatMap(outline), sides = [0, 1].map(axis => {
+    const values = places.map(place => place[axis]), least = Math.min(...values), most = Math.max(...values);
+    const long = Math.max(most - least, LEAST * [WIDTH, HEIGHT][axis]);
+    return [(least + most - long) / 2, long];
+  });
   const svg = document.createElementNS(SVG, 'svg');
-  svg.setAttribute('viewBox', `${x} ${y} ${Math.max(...xs) - x + 8} ${Math.max(...ys) - y + 8}`);
+  svg.setAttribute('viewBox', pair([...sides.map(([from]) => from), ...sides.map(([, long]) => long)]));
   svg.setAttribute('aria-hidden', 'true');
   svg.append(...strokes.map(path));
   return svg;

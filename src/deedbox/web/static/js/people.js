@@ -150,16 +150,28 @@ form.addEventListener('click', event => {
   (button.disabled ? $('[data-up]:enabled, [data-down]:enabled', card) : button).focus();
   $('#said').textContent = filled(words.moved, { step: cards().indexOf(card) + 1 });
 });
-form.addEventListener('change', event => {
-  const box = event.target;
-  // Whoever signed before is known by name or by address: the other half is filled in.
-  const row = box.closest('.person'), name = row && $('[name$=".name"]', row), email = row && $('[name$=".email"]', row);
-  const found = row && all('#known-emails option').find(one => one.value === box.value || (box === name && one.textContent === box.value));
-  if (found && box === name && !email.value) email.value = found.value;
-  if (found && box === email && !name.value) name.value = found.textContent;
-  changed();
+form.addEventListener('change', changed);
+// Choosing a suggestion fills in the other half of a known person; typing does not. Chromium reports a choice without an
+// input type, Firefox as a replacement. A name that several people have fills in nothing.
+form.addEventListener('input', event => {
+  const box = event.target, row = box.closest('.person'), name = row && $('[name$=".name"]', row), email = row && $('[name$=".email"]', row);
+  delete box.dataset.suggested;
+  if ((box === name || box === email) && (event.inputType ?? 'insertReplacementText') === 'insertReplacementText') {
+    const half = option => box === name ? [option.textContent, option.value] : [option.value, option.textContent];
+    const found = all('#known-emails option').map(half).filter(([known]) => known === box.value), other = box === name ? email : name;
+    if (found.length === 1 && (!other.value || 'suggested' in other.dataset)) {
+      other.value = found[0][1];
+      other.dataset.suggested = '';
+    }
+  }
+  keep();
 });
-form.addEventListener('input', keep);
+// The half that was filled in is selected when it is pressed: typing replaces it.
+form.addEventListener('click', event => {
+  if (!('suggested' in event.target.dataset)) return;
+  event.target.select();
+  delete event.target.dataset.suggested;
+});
 draggable(steps, '.person', '.persons', () => {
   for (const card of cards()) if (!people(card).length && cards().length > 1) card.remove();
   changed();

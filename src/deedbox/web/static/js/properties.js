@@ -5,8 +5,8 @@ import { iconOf, nameOf, people, personOf, titleOf, words } from './boxes.js';
 
 const form = $('#field'), inputs = form.elements;
 const SIDES = { x: 'width', y: 'height', w: 'width', h: 'height' };
-const NO_VALUE = ['signature', 'initials', 'attachment']; // no condition can name what stands in them
-const FIXED = ['text', 'number', 'select', 'checkbox']; // which nothing but their sender fills in, if the signer cannot
+const NO_VALUE = ['signature', 'initials', 'date_signed', 'attachment']; // no condition can name what stands in them
+const FIXED = ['text', 'number', 'date', 'select', 'checkbox']; // which nothing but their sender fills in, if the signer cannot
 const list = new Intl.ListFormat(document.documentElement.lang);
 
 // What a condition can ask for, in the same document: of radio buttons, the group.
@@ -36,7 +36,7 @@ const set = (input, value) => { if (input !== document.activeElement) input.valu
 
 function fillOne(field, fields) {
   const leaf = leafOf(field), { show_if: condition, options } = field, known = answers(condition?.field, fields);
-  for (const name of ['label', 'max_length', 'pattern', 'font_size', 'group', 'default']) set(inputs[name], field[name]);
+  for (const name of ['label', 'max_length', 'pattern', 'hint', 'font_size', 'group', 'default']) set(inputs[name], field[name]);
   set(inputs.options, options.join('\n'));
   offer(inputs.choice, field.default ?? '', ['', words.none], ...options.map(option => [option, option]));
   inputs.ticked.checked = field.default === 'true';

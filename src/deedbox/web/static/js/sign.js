@@ -9,7 +9,7 @@ import { zoom } from './zoom.js';
 
 const words = JSON.parse(form.dataset.words);
 const last = steps.at(-1), next = $('#next'), back = $('#back'), act = $('#act'), problem = $('#problem'), status = $('#kept');
-let now = last, going = false, painted = null, blamed = [];
+let now = last, going = false, painted = null, blamed = [], uploaded = false;
 
 const open = () => steps.filter(step => step.isShown && (!step.isFixed || step === last));
 const inView = control => control.getClientRects().length > 0;
@@ -60,6 +60,10 @@ function after(step) {
 }
 
 function show(step, moved) {
+  if (now !== step) {
+    form.scrollTop = 0; // a long step before it may have been scrolled down
+    if (uploaded) said('kept'); // what was said of a file belongs to its step
+  }
   now = step;
   step.seen = true;
   told('');
@@ -167,16 +171,20 @@ const keep = keeper((how, sentence, ids) => {
   const ended = $('#ended');
   if (how === 'over' || how === 'kept') ended.hidden = how === 'kept';
   if (how === 'over') $('span', ended).textContent = sentence;
-  const said = words[how] ?? words.not_kept;
-  status.toggleAttribute('data-usual', how === 'kept');
-  if (status.textContent !== said) status.textContent = said;
+  said(how);
 });
+
+function said(how, sentence = words[how] ?? words.not_kept) {
+  uploaded = how === 'uploaded';
+  status.toggleAttribute('data-usual', how === 'kept');
+  if (status.textContent !== sentence) status.textContent = sentence;
+}
 
 function start() {
   form.noValidate = true;
   for (const step of steps) {
     if (step.kind === 'signature' || step.kind === 'initials') step.hand = hand(step, words, { changed: () => { told(''); paint(); }, paint, wrong: mishap });
-    if (step.kind === 'attachment' && !step.isFixed) uploads(step, words, { changed: paint, wrong: mishap, said: sentence => { status.textContent = sentence; } });
+    if (step.kind === 'attachment' && !step.isFixed) uploads(step, words, { changed: paint, wrong: mishap, said: sentence => said('uploaded', sentence) });
   }
   painted = marks(step => show(step, true));
   for (const each of all('[data-guided]')) each.hidden = false;

@@ -63,7 +63,8 @@ create table login_sessions (
     agent TEXT not null,
     created_at TEXT not null,
     seen_on TEXT not null,
-    expires_at TEXT not null
+    expires_at TEXT not null,
+    passkey_id TEXT
 );
 create index login_sessions_of_person on login_sessions (person_id);
 create table passkeys (
@@ -152,6 +153,7 @@ create table events (
 );
 create index events_of_workspace on events (workspace_id, id);
 create unique index events_by_position on events (workspace_id, position) where position is not null;
+create index events_by_kind on events (workspace_id, kind, position) where position is not null;
 create index events_unplaced on events (workspace_id, number) where position is null;
 create table blobs (
     sha256 TEXT primary key,
@@ -368,7 +370,8 @@ create table fields (
     max_length INT,
     pattern TEXT,
     group_name TEXT,
-    show_if TEXT
+    show_if TEXT,
+    hint TEXT
 );
 create index fields_of_document on fields (document_id, position);
 create index fields_of_signer on fields (signer_id);
@@ -689,7 +692,8 @@ create table uploads (
     indexed_at TEXT,
     document_id TEXT references documents (id),
     collection TEXT not null default 'default',
-    metadata TEXT not null default '{}'
+    metadata TEXT not null default '{}',
+    hidden_length INT not null default 0
 );
 create index uploads_of_workspace on uploads (workspace_id, id);
 create index uploads_unindexed on uploads (workspace_id) where status = 'uploaded';
@@ -697,6 +701,19 @@ create index uploads_by_content on uploads (workspace_id, sha256);
 create index uploads_for_documents on uploads (workspace_id) where document_id is not null;
 create unique index uploads_of_document on uploads (document_id) where document_id is not null;
 create index uploads_of_collection on uploads (workspace_id, collection, id, document_id);
+create table answering_files (
+    upload_id TEXT primary key references uploads (id) on delete cascade,
+    workspace_id TEXT not null references workspaces (id),
+    filename TEXT not null,
+    filename_folded TEXT not null,
+    media_type TEXT not null,
+    size_bytes INT not null,
+    sha256 TEXT not null,
+    text_length INT not null,
+    pages INT,
+    revision INT not null
+);
+create index answering_files_by_content on answering_files (workspace_id, sha256);
 create table upload_values (
     upload_id TEXT not null references uploads (id) on delete cascade,
     workspace_id TEXT not null references workspaces (id),
@@ -814,7 +831,17 @@ create index documents_by_sending on documents (workspace_id, sent_at) where sen
 create index documents_by_completion on documents (workspace_id, completed_at, sent_at) where completed_at is not null
 """
 
+PARTS = {
+    "documents": ("title_folded", "{row}.title_folded", "true"),
+    "packets": ("title_folded", "{row}.title_folded", "{row}.lone = 0"),
+    "templates": ("name_folded", "{row}.name_folded", "true"),
+    "uploads": ("filename_folded", "{row}.filename_folded", "true"),
+    "mails": ("to_address", "lower({row}.to_address)", "true"),
+}
+"""What is searched by any part of it: the column, how it is compared, and of which rows."""
+
 
 def upgrade() -> None:
     for script in (ACCOUNTS, WORK, LIMITS, SIGNING, BULK_SENDS, CERTIFICATES, MAIL, WEBHOOKS, ARCHIVE, SEARCH, USAGE):
         ddl.apply(op.get_bind(), script)
+    ddl.index_parts(op.get_bind(), PARTS)

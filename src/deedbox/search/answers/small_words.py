@@ -1,0 +1,355 @@
+"""The small words that decide what a sentence says, for each language whose answers are checked.
+
+Each line names a relation and the words that express it. Words of the same relation may replace each other."""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+WEAK = frozenset({"of", "in", "on", "at", "with", "as"})
+"""Relations that a true sentence may leave out: "the deposit of May", "the May deposit"."""
+
+_RELATIONS = {
+    "en": """
+        up-to: up to, at most, no more than, not more than, not exceeding, maximum of, maximum
+        at-least: at least, no less than, not less than, no fewer than, minimum of, minimum
+        more-than: more than, over, above, in excess of, exceeding, exceeds
+        less-than: less than, fewer than, under, below
+        about: about, around, approximately, roughly, nearly, almost, circa
+        before: before, prior to
+        after: after
+        until: until, till
+        since: since
+        within: within
+        during: during
+        from: from
+        to: to
+        by: by
+        of: of
+        in: in, into
+        on: on, upon
+        at: at
+        with: with
+        as: as
+        for: for, on behalf of
+        against: against
+        between: between
+        per: per, /
+        or: or
+        some: some, several, part of
+        most: most of, most
+        few: few
+        half: half of, half
+        twice: twice, double
+        third: one third of, a third of
+        quarter: one quarter of, a quarter of
+        may: may, can, might, could, is allowed, are allowed, is permitted, are permitted, is entitled, are entitled
+        not: not, no, never, none, neither, nor, nobody, nothing, cannot
+        without: without
+        if: if, provided that, provided, in case
+        unless: unless
+        except: except, excepting, other than
+        only: only, solely
+        """,
+    "de": """
+        up-to: bis zu, höchstens, maximal, nicht mehr als
+        at-least: mindestens, wenigstens, nicht weniger als
+        more-than: mehr als, über
+        less-than: weniger als, unter
+        about: etwa, ungefähr, rund, circa, ca, fast, knapp
+        before: vor
+        after: nach
+        until: bis
+        since: seit
+        within: innerhalb von, innerhalb, binnen
+        during: während
+        from: ab
+        to: zu, zum, zur, an, am
+        by: von, vom, durch
+        in: in, im
+        on: auf
+        at: bei, beim
+        with: mit
+        as: als
+        for: für
+        against: gegen
+        between: zwischen
+        per: pro, je, /
+        or: oder
+        some: einige, mehrere, manche
+        most: die meisten, meisten
+        few: wenige
+        half: die hälfte, hälfte, halbe, halben
+        may: darf, dürfen, kann, können, könnte, könnten
+        not: nicht, kein, keine, keinen, keiner, keinem, keines, nie, niemals, nichts, niemand
+        without: ohne
+        if: wenn, falls, sofern, soweit
+        unless: es sei denn
+        except: ausser, außer
+        only: nur
+        """,
+    "fr": """
+        up-to: jusqu'à, au plus, au maximum, maximum, pas plus de
+        at-least: au moins, au minimum, minimum, pas moins de
+        more-than: plus de, plus que
+        less-than: moins de, moins que
+        about: environ, près de, presque
+        before: avant
+        after: après
+        until: jusqu'en, jusqu'au
+        since: depuis
+        within: dans un délai de, sous
+        during: pendant, durant
+        from: à partir de, à compter de, dès
+        to: à, au, aux
+        by: par
+        of: de, du, des
+        in: dans, en
+        on: sur
+        at: chez
+        with: avec
+        as: comme
+        for: pour
+        against: contre
+        between: entre
+        or: ou
+        some: certains, certaines, plusieurs, quelques
+        most: la plupart
+        half: la moitié, moitié
+        may: peut, peuvent, pourrait, pourraient
+        not: ne, non, jamais, aucun, aucune, rien
+        without: sans
+        if: si
+        unless: à moins que
+        except: sauf
+        only: seulement, uniquement
+        """,
+    "es": """
+        up-to: hasta, como máximo, a lo sumo, máximo, no más de
+        at-least: al menos, por lo menos, como mínimo, mínimo, no menos de
+        more-than: más de, más que
+        less-than: menos de, menos que
+        about: aproximadamente, alrededor de, casi, unos, unas
+        before: antes de, antes del
+        after: después de, después del, tras
+        since: desde
+        within: dentro de, en un plazo de, en el plazo de
+        during: durante
+        from: a partir de, a partir del
+        to: a, al
+        by: por
+        of: de, del
+        in: en
+        on: sobre
+        with: con
+        as: como
+        for: para
+        against: contra
+        between: entre
+        or: o, u
+        some: algunos, algunas, varios, varias
+        most: la mayoría de
+        half: la mitad de, mitad
+        may: puede, pueden, podrá, podrán, podría
+        not: no, nunca, jamás, ningún, ninguno, ninguna, nada, nadie
+        without: sin
+        if: si
+        unless: a menos que
+        except: salvo, excepto
+        only: sólo, solo, solamente, únicamente
+        """,
+    "it": """
+        up-to: fino a, al massimo, massimo, non più di
+        at-least: almeno, minimo, non meno di
+        more-than: più di, oltre
+        less-than: meno di
+        about: circa, quasi
+        before: prima di, prima del, prima della
+        after: dopo
+        until: fino al, fino alla
+        within: entro
+        during: durante
+        from: a partire da, a decorrere da
+        to: a, al, allo, alla, ai, agli, alle
+        by: da, dal, dallo, dalla, dai, dagli, dalle
+        of: di, del, dello, della, dei, degli, delle
+        in: in, nel, nello, nella, nei, negli, nelle
+        on: su, sul, sullo, sulla
+        with: con
+        as: come
+        for: per
+        against: contro
+        between: tra, fra
+        or: o, oppure
+        some: alcuni, alcune, diversi, diverse
+        most: la maggior parte dei, la maggior parte delle
+        half: metà
+        may: può, possono, potrebbe, potrà, potranno
+        not: non, mai, nessun, nessuno, nessuna, nulla, niente
+        without: senza
+        if: se
+        unless: a meno che
+        except: tranne, salvo, eccetto
+        only: solo, soltanto, solamente
+        """,
+    "nl": """
+        up-to: tot en met, hoogstens, maximaal, ten hoogste, niet meer dan
+        at-least: minstens, ten minste, tenminste, minimaal, niet minder dan
+        more-than: meer dan, boven
+        less-than: minder dan, onder
+        about: ongeveer, circa, bijna
+        before: voor, vóór
+        after: na
+        until: tot
+        since: sinds
+        within: binnen
+        during: tijdens, gedurende
+        from: vanaf
+        to: aan, naar
+        by: door
+        of: van
+        in: in
+        on: op
+        at: bij, te
+        with: met
+        as: als
+        against: tegen
+        between: tussen
+        per: per, /
+        or: of
+        some: sommige, enkele
+        most: de meeste, meeste
+        half: de helft, helft
+        may: mag, mogen, kan, kunnen
+        not: niet, geen, nooit, niets, niemand
+        without: zonder
+        if: indien, wanneer
+        unless: tenzij
+        except: behalve
+        only: alleen, slechts, enkel
+        """,
+}
+_ARTICLES = {
+    "en": "a an the this that these those its his her their our your my each every any all",
+    "de": "der die das den dem des ein eine einen einem einer eines sein ihr unser jeder jede jedes jeden",
+    "fr": "le la les un une ce cette ces son sa ses leur chaque",
+    "es": "el la los las un una unos unas su sus este esta cada",
+    "it": "il lo la i gli le un uno una suo sua questo questa ogni",
+    "nl": "de het een deze dit zijn haar hun elke",
+}
+_INFINITIVES = {"en": "to", "de": "zu", "fr": "à", "es": "a", "it": "a", "nl": "te aan"}
+_RATES = {"en": "per / each every", "de": "pro je /", "fr": "par /", "es": "por /", "it": "per al /", "nl": "per /"}
+_SCALES = {
+    "en": "3 thousand k|6 million millions mn mio|9 billion billions bn|12 trillion trillions tn",
+    "de": "3 tausend tsd|6 million millionen mio|9 milliarde milliarden mrd|12 billion billionen bio",
+    "fr": "3 mille|6 million millions mio|9 milliard milliards mrd|12 billion billions",
+    "es": "3 mil|6 millón millones|12 billón billones",
+    "it": "3 mila mille|6 milione milioni mln|9 miliardo miliardi mld|12 bilione bilioni",
+    "nl": "3 duizend|6 miljoen mln|9 miljard mrd mld|12 biljoen",
+}
+_NUMBERS = {
+    "en": "a an one two three four five six seven eight nine ten",
+    "de": "eine einer eine zwei drei vier fünf sechs sieben acht neun zehn",
+    "fr": "un une un deux trois quatre cinq six sept huit neuf dix",
+    "es": "un una un dos tres cuatro cinco seis siete ocho nueve diez",
+    "it": "un uno un due tre quattro cinque sei sette otto nove dieci",
+    "nl": "een één een twee drie vier vijf zes zeven acht negen tien",
+}
+"""The first three are one."""
+_UNITS = (
+    "second seconds minute minutes hour hours day days week weeks month months quarter quarters year years"
+    " sekunde sekunden minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren"
+    " seconde secondes heure heures jour jours semaine semaines mois an ans année années"
+    " segundo segundos minuto minutos hora horas día días semana semanas mes meses año años"
+    " secondo secondi minuti ora ore giorno giorni settimana settimane mese mesi anno anni"
+    " uur uren dag dagen weken maand maanden jaar jaren"
+    " km m cm mm m² km² ha kg g mg t l ml kw kwh mw mwh gw gb mb tb points shares"
+    " chf sek nok dkk pln czk jpy cny francs yen"
+)
+_ELISION = re.compile(r"\b(?P<word>d|n|l|qu|s|dell|all|nell|dall|sull|un)'(?=\w)", re.IGNORECASE)
+_ELIDED = {
+    "d": "de ", "n": "ne ", "l": "", "qu": "que ", "s": "", "un": "un ",
+    "dell": "di ", "all": "alla ", "nell": "in ", "dall": "da ", "sull": "su ",
+}  # fmt: skip
+
+
+class Language(NamedTuple):
+    relations: dict[str, str]
+    """The relation that a word expresses; several words are one here, as `marked` writes them."""
+    infinitives: frozenset[str]
+    """Words that express a relation only before a noun."""
+    articles: frozenset[str]
+    rates: frozenset[str]
+    scales: dict[str, int]
+    numbers: dict[str, str]
+    scaled: re.Pattern[str]
+    """A number with its scale."""
+    counted: re.Pattern[str]
+    """A number in letters."""
+    units: frozenset[str]
+    phrases: re.Pattern[str] | None
+    elides: bool
+
+    def marked(self, text: str) -> str:
+        """The text with each expression of several words as one: "up to" as "~upto"."""
+        if self.elides:
+            text = _ELISION.sub(lambda found: _ELIDED[found["word"].casefold()], text)
+        return self.phrases.sub(lambda found: f" {_mark(found.group())} ", text) if self.phrases else text
+
+    def shown(self, relation: str) -> str:
+        """The relation as the language says it."""
+        words = [word for word, known in self.relations.items() if known == relation and not word.startswith("~")]
+        return words[0] if words else relation.replace("-", " ")
+
+
+def _mark(phrase: str) -> str:
+    letters = "".join(sign for sign in phrase.casefold() if sign.isalpha())
+    return "~" + letters.encode().hex().translate(str.maketrans("0123456789", "ghijklmnop"))
+
+
+def known(code: str) -> bool:
+    return code in _RELATIONS
+
+
+@cache
+def language(code: str) -> Language:
+    """The small words of the language with this code; of a language without a table, its numbers only."""
+    relations, phrases = dict[str, str](), list[str]()
+    for line in _RELATIONS.get(code, "").strip().splitlines():
+        relation, _, words = line.strip().partition(": ")
+        for word in words.split(", "):
+            if " " in word or "'" in word:
+                phrases.append(word)
+                relations[_mark(word)] = relation
+            else:
+                relations[word] = relation
+    scales = {
+        word: 10 ** int(group.split()[0])
+        for group in _SCALES.get(code, _SCALES["en"]).split("|")
+        for word in group.split()[1:]
+    }
+    first, second, third, *others = _NUMBERS.get(code, _NUMBERS["en"]).split()
+    numbers = {first: "1", second: "1", third: "1"} | {word: str(value) for value, word in enumerate(others, 2)}
+    return Language(
+        relations=relations,
+        infinitives=frozenset(_INFINITIVES.get(code, "").split()),
+        articles=frozenset(_ARTICLES.get(code, "").split()),
+        rates=frozenset(_RATES.get(code, "/").split()),
+        scales=scales,
+        numbers=numbers,
+        scaled=re.compile(
+            rf"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)*|{'|'.join(numbers)})[ \u00a0-]?(?P<scale>{'|'.join(scales)})\b",
+            re.IGNORECASE,
+        ),
+        counted=re.compile(rf"\b(?:{'|'.join(others)})\b", re.IGNORECASE),
+        units=frozenset(_UNITS.split()),
+        phrases=_alternatives(phrases),
+        elides=code in ("fr", "it"),
+    )
+
+
+def _alternatives(phrases: list[str]) -> re.Pattern[str] | None:
+    if not phrases:
+        return None
+    longest_first = sorted(phrases, key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)

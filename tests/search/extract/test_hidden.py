@@ -1,0 +1,203 @@
+"""Text that a file holds and does not show is left out and counted; numbers of workbooks read as they are displayed."""
+
+import pytest
+
+from deedbox.search.extract import Extractor, extract
+from deedbox.search.extract.number_format import shown
+from tests.search.extract import pdfs
+from tests.search.extract.words import archive, docx, paragraph, relations
+
+_SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_TYPES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_BLACK, _WHITE = b" 0 g ", b" 1 1 1 rg "
+
+
+def found(data: bytes, kind: str) -> tuple[str, int]:
+    """The words that are read, and how many characters were left out."""
+    extraction = extract(data, kind)
+    return " ".join(extraction.text.split()), extraction.hidden
+
+
+def run(text: str, settings: str = "") -> str:
+    return f"<w:r><w:rPr>{settings}</w:rPr><w:t>{text}</w:t></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("settings", "hidden"),
+    [("<w:vanish/>", 6), ('<w:vanish w:val="0"/>', 0), ('<w:rStyle w:val="secret"/>', 6), ("<w:b/>", 0)],
+)
+def test_hidden_runs_of_word_are_left_out_and_counted(settings: str, hidden: int) -> None:
+    styles = '<w:style w:type="character" w:styleId="secret"><w:rPr><w:vanish/></w:rPr></w:style>'
+    body = f"<w:p>{run('Rent ')}{run('secret', settings)}{run(' due')}</w:p>"
+    assert found(docx(body, styles), "docx") == ("Rent due" if hidden else "Rent secret due", hidden)
+
+
+def test_paragraphs_in_a_hidden_style_of_word_are_left_out() -> None:
+    styles = '<w:style w:type="paragraph" w:styleId="note"><w:rPr><w:vanish/></w:rPr></w:style>'
+    assert found(docx(paragraph("secret", "note") + paragraph("Rent"), styles), "docx") == ("Rent", 6)
+    table = f"<w:tbl><w:tr><w:tc>{paragraph('secret', 'note')}</w:tc><w:tc>{paragraph('Rent')}</w:tc></w:tr></w:tbl>"
+    assert found(docx(table, styles), "docx") == ("| Rent", 6)
+
+
+def workbook(*sheets: tuple[str, str, str], formats: tuple[str, ...] = ()) -> bytes:
+    """A workbook of sheets with a name, attributes and rows; cells name the formats by number from 1."""
+    listed = "".join(
+        f'<sheet name="{name}" sheetId="{at}" r:id="s{at}" {state}/>' for at, (name, state, _) in enumerate(sheets, 1)
+    )
+    codes = "".join(f"<numFmt numFmtId='{at}' formatCode='{code}'/>" for at, code in enumerate(formats, 200))
+    styles = "<xf numFmtId='0'/>" + "".join(f"<xf numFmtId='{200 + at}'/>" for at in range(len(formats)))
+    targets = "".join(
+        f'<Relationship Id="s{at}" Type="{_TYPES}/worksheet" Target="sheet{at}.xml"/>'
+        for at in range(1, len(sheets) + 1)
+    )
+    links = f'<Relationship Id="x" Type="{_TYPES}/styles" Target="styles.xml"/>{targets}'
+    namespace = "http://schemas.openxmlformats.org/package/2006/relationships"
+    return archive(
+        {
+            "_rels/.rels": relations(officeDocument="xl/workbook.xml"),
+            "xl/workbook.xml": f'<workbook xmlns="{_SHEETS}" xmlns:r="{_TYPES}"><sheets>{listed}</sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{namespace}">{links}</Relationships>',
+            "xl/styles.xml": f'<styleSheet xmlns="{_SHEETS}"><numFmts>{codes}</numFmts><cellXfs>{styles}</cellXfs>'
+            "</styleSheet>",
+        }
+        | {
+            f"xl/sheet{at}.xml": f'<worksheet xmlns="{_SHEETS}">{rows}</worksheet>'
+            for at, (_, _, rows) in enumerate(sheets, 1)
+        }
+    )
+
+
+def row(*values: str, attributes: str = "") -> str:
+    cells = "".join(
+        f'<c t="inlineStr"><is><t>{value}</t></is></c>' if not value.startswith("<") else value for value in values
+    )
+    return f"<row {attributes}>{cells}</row>"
+
+
+def test_hidden_sheets_rows_and_columns_are_left_out() -> None:
+    rows = row("Name", "Rent", "Salary") + row("Ada", "900", "77") + row("Bob", "850", "88", attributes='hidden="1"')
+    columns = '<cols><col min="3" max="3" hidden="1"/></cols>'
+    data = workbook(
+        ("Tenants", "", f"{columns}<sheetData>{rows}</sheetData>"),
+        ("Secret", 'state="hidden"', f"<sheetData>{row('code')}</sheetData>"),
+        ("Deep", 'state="veryHidden"', f"<sheetData>{row('key')}</sheetData>"),
+    )
+    text, hidden = found(data, "xlsx")
+    assert text == "Tenants Name | Rent Name: Ada | Rent: 900"
+    assert hidden == len("Salary77") + len("Bob85088") + len("Secretcode") + len("Deepkey")
+
+
+def test_numbers_of_a_workbook_read_as_they_are_displayed() -> None:
+    values = [f'<c s="{at}"><v>{value}</v></c>' for at, value in ((1, 0.075), (2, 1234.5), (3, 45413), (0, 0.1 + 0.2))]
+    rows = row("Share", "Rent", "Since", "Rate") + row(*values)
+    data = workbook(
+        ("Rents", "", f"<sheetData>{rows}</sheetData>"), formats=("0.0 %", '#,##0.00\\ "€"', "dd\\.mm\\.yyyy")
+    )
+    told = "Share: 7.5 % | Rent: 1,234.50 € | Since: 2024-05-01 | Rate: 0.3"
+    assert found(data, "xlsx")[0] == f"Rents Share | Rent | Since | Rate {told}"
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "text"),
+    [
+        (0.5, "0%", "50%"), (-5, "$#,##0.00", "-$5.00"), (-5, "0_);[Red]\\(0\\)", "(5)"), (7, "000", "007"),
+        (1234567, '#,##0.0,,"M"', "1.2M"), (0, '0;-0;"none"', "none"),
+        (1.5, "[h]:mm", "36:00:00"), (0.5, "h:mm", "12:00:00"),
+        (45413.5, "d/m/yy h:mm", "2024-05-01 12:00:00"), (1e20, "0", "1e+20"), (2.5, "# ?/?", "2.5"),
+        (1.005, "0.##", "1.01"),
+        (3, "General", "3"), (-1, "d/m/yy", "-1"), (5, "", "5"), (12, "@", "12"), (1234, "#,##0 [$€-407]", "1,234 €"),
+    ],
+)  # fmt: skip
+def test_a_number_is_shown_as_its_format_says(value: float, code: str, text: str) -> None:
+    assert shown(float(value), code) == text
+
+
+def test_hidden_slides_and_shapes_are_left_out() -> None:
+    drawing = "http://schemas.openxmlformats.org/drawingml/2006/main"
+    main = "http://schemas.openxmlformats.org/presentationml/2006/main"
+
+    def slide(text: str, attributes: str = "", shape: str = "") -> str:
+        words = "<p:txBody><a:p><a:r><a:t>{}</a:t></a:r></a:p></p:txBody>"
+        spoken = "<p:sp><p:nvSpPr><p:cNvPr id='1' {}/></p:nvSpPr>" + words + "</p:sp>"
+        shapes = spoken.format("", text) + (spoken.format("hidden='1'", shape) if shape else "")
+        return f'<p:sld xmlns:p="{main}" xmlns:a="{drawing}" {attributes}><p:cSld>{shapes}</p:cSld></p:sld>'
+
+    slides = [slide("Rent", shape="secret"), slide("hidden slide", 'show="0"'), slide("Deposit")]
+    ids = "".join(f'<p:sldId id="{at}" r:id="slide_{at}"/>' for at in range(3))
+    data = archive(
+        {
+            "_rels/.rels": relations(officeDocument="ppt/presentation.xml"),
+            "ppt/presentation.xml": f'<p:presentation xmlns:p="{main}" xmlns:r="{_TYPES}">{ids}</p:presentation>',
+            "ppt/_rels/presentation.xml.rels": relations(**{f"slide_{at}": f"s{at}.xml" for at in range(3)}),
+        }
+        | {f"ppt/s{at}.xml": text for at, text in enumerate(slides)}
+    )
+    assert found(data, "pptx") == ("Rent Deposit", len("secret") + len("hidden slide"))
+    assert len(extract(data, "pptx").page_starts or []) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "hidden"),
+    [
+        (_BLACK + pdfs.lines("Rent") + b" 3 Tr " + pdfs.lines("secret", top=500), "Rent", 6),
+        (_BLACK + pdfs.lines("Rent") + _WHITE + pdfs.lines("secret", top=500), "Rent", 6),
+        (b"0.2 g 50 480 400 60 re f " + _WHITE + pdfs.lines("White on dark", top=500), "White on dark", 0),
+        (_WHITE + b"50 480 400 60 re f " + pdfs.lines("secret", top=500) + _BLACK + pdfs.lines("Rent"), "Rent", 6),
+        (b"2 Tr " + _WHITE + b"0 G " + pdfs.lines("Outlined"), "Outlined", 0),
+        (b"0.5 g " + pdfs.lines("Grey"), "Grey", 0),
+    ],
+)
+def test_text_of_a_pdf_that_nobody_sees_is_left_out(content: bytes, text: str, hidden: int) -> None:
+    assert found(pdfs.paged(content), "pdf") == (text, hidden)
+
+
+def test_the_text_below_the_picture_of_a_scan_stays() -> None:
+    image = pdfs.stream(
+        b"\x99", b"/Type/XObject/Subtype/Image/Width 1/Height 1/BitsPerComponent 8/ColorSpace/DeviceGray"
+    )
+    content = b"q 612 0 0 792 0 0 cm /I Do Q 3 Tr " + pdfs.lines("Scanned words")
+    page = b"/Resources<</Font<</F1 3 0 R>>/XObject<</I 6 0 R>>>>"
+    assert found(pdfs.paged(content, page=page, more=[image]), "pdf") == ("Scanned words", 0)
+
+
+def test_hidden_text_in_a_form_of_a_pdf_is_left_out() -> None:
+    form = pdfs.form(b"3 Tr BT /F1 12 Tf (secret) Tj ET")
+    page = b"/Resources<</Font<</F1 3 0 R>>/XObject<</X 6 0 R>>>>"
+    data = pdfs.paged(pdfs.lines("Rent") + b" q /X Do Q", page=page, more=[form])
+    assert found(data, "pdf") == ("Rent", 6)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>Rent</p><p hidden>secret</p>",
+        "<p>Rent</p><p style='display: none'>secret</p>",
+        "<p>Rent</p><p style='color:red;opacity:0'>secret</p>",
+        "<p>Rent</p><p style='font-size:0px'>secret</p>",
+        "<p>Rent</p><p style='position:absolute;left:-9999px'>secret</p>",
+        "<style>/* .a{} */ p.x, .y {color: red; display:none}</style><p>Rent</p><p class=x>secret</p>",
+        "<style>@import 'a.css'; @media print {.z{color:red} p{}} #x{visibility:hidden}</style><p>Rent<p id=x>secret",
+    ],
+)
+def test_text_that_css_hides_is_left_out_and_counted(page: str) -> None:
+    assert found(page.encode(), "html") == ("Rent", 6)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<style>@media print {p{display:none}}</style><p>Rent</p>",
+        "<style>body{visibility:hidden} * {opacity:0}</style><p>Rent</p>",
+        "<p style='opacity:0.5'>Rent</p>",
+        "<p style='font-size:0.9em;margin-left:-20px'>Rent</p>",
+        "<style>p:::x{display:none}</style><p>Rent</p>",
+    ],
+)
+def test_text_that_css_shows_somewhere_stays(page: str) -> None:
+    assert found(page.encode(), "html") == ("Rent", 0)
+
+
+@pytest.mark.anyio
+async def test_what_is_left_out_is_told_with_the_text(extractor: Extractor) -> None:
+    inner = b"<p>Rent</p><p hidden>secret</p>"
+    assert (await extractor.extract(archive({"a.html": inner, "b.html": inner}), "zip")).hidden == 12

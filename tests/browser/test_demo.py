@@ -185,3 +185,28 @@ def test_a_demo_that_is_ended_while_it_starts_leaves_nothing_behind(tmp_path: Pa
     _, said = end(process, number)
     assert "Traceback" not in said
     assert (list((tmp_path / "tmp").iterdir()), left_in(process.pid)) == ([], [])
+
+
+_SIGNAL_AFTER_MKDIR = """
+import os, signal, sys
+from deedbox.cli import main
+create = os.mkdir
+def create_then_signal(path, *rest, **options):
+    create(path, *rest, **options)
+    if os.path.basename(path).startswith("deedbox-demo-"):
+        os.kill(os.getpid(), signal.SIGTERM)
+os.mkdir = create_then_signal
+sys.argv = ["deedbox", "demo", "--json", "--no-browser"]
+main()
+"""
+
+
+def test_a_signal_while_the_demo_creates_its_folder_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    extra = {"TMPDIR": str(tmp_path / "tmp"), "DEEDBOX_MODELS_DIR": str(tmp_path / "none")}
+    command = [sys.executable, "-c", _SIGNAL_AFTER_MKDIR]
+    done = subprocess.run(
+        command, check=False, env=environment(**extra), cwd=tmp_path, text=True, capture_output=True, timeout=60
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert (done.returncode, list((tmp_path / "tmp").iterdir())) == (0, [])

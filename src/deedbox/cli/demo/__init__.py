@@ -41,7 +41,9 @@ def command(as_json: bool, port: int, browser: bool | None) -> None:
     Everything lies in a temporary folder. Ctrl-C ends it and leaves nothing behind. Other settings are not read, but
     for the folder with the embedding model."""
     show = _Show(as_json=as_json, browser=_desktop() if browser is None else browser)
-    with _ended_by_signals(show), tempfile.TemporaryDirectory(prefix="deedbox-demo-") as folder:
+    # Signals interrupt the run only: creating and removing the folder always finishes.
+    temporary = tempfile.TemporaryDirectory
+    with _ended_by_signals(show), temporary(prefix="deedbox-demo-") as folder, show.interruptible():
         serve.run(show.run(_settings(Path(folder), port)))
     if show.failure is not None:
         raise show.failure
@@ -55,6 +57,24 @@ class _Show:
         self.failure: Exception | None = None
         self.ended = False
         """Whether a signal has asked for the end, also where what it raised was lost on its way."""
+        self._interruptible = False
+
+    def end(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal that ends the demo."""
+        self.ended = True
+        if self._interruptible:
+            signal.default_int_handler(number, frame)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let signals raise KeyboardInterrupt in the block, and raise it for one that came before."""
+        self._interruptible = True
+        try:
+            if self.ended:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._interruptible = False
 
     async def run(self, chosen: Settings) -> None:
         with local_port.bind(_LOOPBACK, 0) as listener:
@@ -171,17 +191,13 @@ def _has_screen() -> bool:
 def _ended_by_signals(show: _Show) -> Iterator[None]:
     """Whatever ends the demo, and whenever, its folder is removed: a closed terminal and a request to terminate too."""
 
-    def end(number: int, frame: FrameType | None) -> None:
-        show.ended = True
-        signal.default_int_handler(number, frame)
-
     def lost(told: "sys.UnraisableHookArgs") -> None:
         # What the signal raised, where Python cannot pass it on: the end comes all the same, so nothing is said of it.
         if not (show.ended and told.exc_type is KeyboardInterrupt):
             sys.__unraisablehook__(told)
 
     sys.unraisablehook = lost
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, show.end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     # While the server runs, its loop hears of SIGTERM; a closed terminal then says the same.
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     try:

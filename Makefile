@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make serve` and `make test`.
-.PHONY: serve demo test check bench rigs fuzz reference client lock clean
+.PHONY: serve demo test check bench faults fuzz reference client lock clean
 PY := .venv/bin/python
 WORKERS ?= 4
 
@@ -23,7 +23,7 @@ MEMORY := $(shell [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 {print $$4}')
 test: ## set up and run the suite; on SQLite; DATABASE=postgres tries on PostgreSQL what stands on the database, DATABASE=postgres BLOBS=s3 everything on both
 	@scripts/setup test
 	@scripts/test-deps
-	@PYTEST_DEBUG_TEMPROOT=$(MEMORY) PYTHONDONTWRITEBYTECODE= DATABASE=$(DATABASE) BLOBS=$(BLOBS) $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/rigs $(ARGS)
+	@PYTEST_DEBUG_TEMPROOT=$(MEMORY) PYTHONDONTWRITEBYTECODE= DATABASE=$(DATABASE) BLOBS=$(BLOBS) $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/faults $(ARGS)
 
 check: ## ruff, mypy and import-linter
 	@scripts/setup test
@@ -37,21 +37,21 @@ bench: ## every figure, beside its peer, into README; ONLY="lifecycle bulk" runs
 	@scripts/test-deps
 	@$(PY) scripts/bench.py $(ONLY)
 
-rigs: ## the fault and attack rigs; RIGS=small takes minutes, in full they take hours
+faults: ## the fault and attack tests; FAULTS=small takes minutes, in full they take hours
 	@scripts/setup test
 	@scripts/test-deps
-ifeq ($(RIGS),small)
-	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist worksteal tests/rigs $(ARGS)
+ifeq ($(FAULTS),small)
+	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist worksteal tests/faults $(ARGS)
 else
-	@scripts/rig-deps
+	@scripts/fault-deps
 	@scripts/setup producers
-	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/signing/test_machine.py tests/signing/bulk/test_machine.py $(ARGS)
+	@FAULTS=full $(PY) -m pytest -n $(WORKERS) -rP tests/faults tests/signing/test_machine.py tests/signing/bulk/test_machine.py $(ARGS)
 endif
 
 fuzz: ## schemathesis in full, stateful phase included, against a running server
 	@scripts/setup test
 	@scripts/test-deps
-	@RIGS=full PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -rP tests/rigs/test_r7_description.py $(ARGS)
+	@FAULTS=full PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -rP tests/faults/test_r7_description.py $(ARGS)
 
 reference: ## write docs/reference from the code
 	@scripts/setup test

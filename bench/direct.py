@@ -9,15 +9,15 @@ from bench.corpus import Floats
 from bench.measure import temporary_folder
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.search import wording
+from deedbox.search import query_syntax
 from deedbox.search.embed import models
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.extract.text import clean
 from deedbox.search.fusion import fused
 from deedbox.search.index import Change, Entry, Hit
 from deedbox.search.index.local import LocalIndex
+from deedbox.search.query_syntax import Wording
 from deedbox.search.upload import Chunk, Extraction
-from deedbox.search.wording import Wording
 
 AT_ONCE = 64
 
@@ -64,7 +64,7 @@ class Direct:
 
     def ranked(self, query: str, mode: str) -> list[str]:
         """The best documents, best first."""
-        words = wording.read(query)
+        words = query_syntax.read(query)
         if mode != "semantic":
             words = words.corrected(self._index.corrected(words.doubtful))
         admitted = [
@@ -77,7 +77,7 @@ class Direct:
         if mode == "keyword":
             return self._index.words(words.text, top, None, words.sieve)
         if query not in self._asked:
-            asked = self._embedder.embed([wording.read(query).meaning], urgent=True, role="query")
+            asked = self._embedder.embed([query_syntax.read(query).meaning], urgent=True, role="query")
             self._asked[query] = self._runner.run(asked)[0]
         if mode == "semantic":
             return self._index.near(self._asked[query], top)

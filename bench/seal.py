@@ -47,9 +47,9 @@ from deedbox.kernel.db.migrate import migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.pdf import seal
 from deedbox.pdf.cms import Signer
+from deedbox.pdf.pdf_sandbox import Workshop
 from deedbox.pdf.seal import Order, SealIdentity
 from deedbox.pdf.timestamp import Timestamper
-from deedbox.pdf.workshop import Workshop
 from deedbox.signing.completion.seal import Sealer, SealRequest
 
 AIM_TIMES, AIM_RATE = 8, 150

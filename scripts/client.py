@@ -13,8 +13,8 @@ from client_calls import calls, facade
 from client_records import PARTS, Records
 
 from deedbox.web.app import ROUTES
-from deedbox.web.frame.description.calls import module_name
-from deedbox.web.frame.openapi import document
+from deedbox.web.http.description.calls import module_name
+from deedbox.web.http.openapi import document
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "src" / "deedbox" / "client"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from client_records import Records, Schema, text
 
-from deedbox.web.frame.description.calls import method_name, module_name
+from deedbox.web.http.description.calls import method_name, module_name
 
 _IMPORTS = """from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime

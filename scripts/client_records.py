@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from deedbox.web.frame.description.calls import struct_names
+from deedbox.web.http.description.calls import struct_names
 
 Schema: TypeAlias = dict[str, Any]
 

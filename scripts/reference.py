@@ -13,7 +13,7 @@ from deedbox.accounts.tiers import TIERS
 from deedbox.kernel.errors import MEANING
 from deedbox.kernel.settings import Settings, variable
 from deedbox.web.app import ROUTES
-from deedbox.web.frame.openapi import document
+from deedbox.web.http.openapi import document
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Written by scripts/reference.py from the code: change it there. -->\n\n"

@@ -163,14 +163,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _databases(test: pytest.Item) -> list[str]:
-    """The kind of this run; a rig tries both, and so does a test that says so."""
+    """The kind of this run; a fault test tries both, and so does a test that says so."""
     if test.get_closest_marker("all_in_folder"):
         return ["sqlite"]
     if WHOLE:
         return [DATABASE]
     if test.get_closest_marker("one_database"):
         return ["sqlite"]
-    if test.get_closest_marker("both_databases") or test.path.is_relative_to(TESTS / "rigs"):
+    if test.get_closest_marker("both_databases") or test.path.is_relative_to(TESTS / "faults"):
         return ["sqlite", "postgres"]
     return [DATABASE]
 

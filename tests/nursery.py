@@ -36,7 +36,7 @@ MODULES = (
     "deedbox.search.embed.local",
     "deedbox.search.index.local",
     "deedbox.web.app",
-    "deedbox.web.frame.server",
+    "deedbox.web.http.server",
     "email_validator",
     "litestar.plugins.pydantic",
     "uvicorn.loops.uvloop",
@@ -283,12 +283,12 @@ def _load_sandboxes(orders: socket.socket) -> None:
     """What children for PDFs and texts load. What they prepare then, each does itself: it may start threads."""
     import importlib
 
-    from deedbox.pdf import workshop
+    from deedbox.pdf import pdf_sandbox
     from deedbox.search.extract import kinds
 
     orders.recv(1, socket.MSG_PEEK)
     importlib.import_module("deedbox.kernel.sandbox.child")
-    for kind in workshop.kinds(1):
+    for kind in pdf_sandbox.kinds(1):
         if not kind.open_files:  # what may open files loads its modules behind its fence
             for name in kind.preload:
                 importlib.import_module(name)

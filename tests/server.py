@@ -21,7 +21,7 @@ from deedbox.kernel.db import migrate
 from tests import nursery
 from tests.kinds import DATABASE_URL, kinds
 
-STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY", "MAKE", "MFLAGS", "ARGS", "WORKERS", "DATABASE", "BLOBS", "RIGS")
+STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY", "MAKE", "MFLAGS", "ARGS", "WORKERS", "DATABASE", "BLOBS", "FAULTS")
 """Settings of Deedbox, and what `make test` was told: another `make` would take it for its own."""
 
 

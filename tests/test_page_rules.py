@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import deedbox
-from deedbox.web.frame import parts
-from deedbox.words import dashboard
+from deedbox.i18n import dashboard
+from deedbox.web.http import navigation
 
 WEB = Path(deedbox.__file__).parent / "web"
 MODULE_LINES = 350
@@ -118,7 +118,7 @@ def test_every_word_of_the_dashboard_is_used_and_every_one_that_is_used_is_there
     shared = (WEB / "templates/macros.html").read_text()
     code = "".join(path.read_text() for path in [*WEB.glob("dashboard/**/*.py"), *WEB.glob("frame/*.py")])
     used = set(re.findall(r"\bt\.(\w+)", pages + shared)) | set(re.findall(r'WORDS\["(\w+)"\]', code))
-    made = {part.name for part in (*parts.PARTS, *parts.SETTINGS)} | {"refused_"}
+    made = {part.name for part in (*navigation.PARTS, *navigation.SETTINGS)} | {"refused_"}
     made |= set(re.findall(r'\bt\["(\w+_)" ~', pages)) | set(re.findall(r'WORDS\[f"(\w+_)\{', code))
     assert used <= set(dashboard.WORDS)
     assert {name for name in set(dashboard.WORDS) - used if not name.startswith(tuple(made))} == set()

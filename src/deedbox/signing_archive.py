@@ -23,7 +23,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import LostFile
 from deedbox.kernel.jobs import Handler
 from deedbox.signing import model
-from deedbox.signing.desk import document_in
+from deedbox.signing.action_context import document_in
 from deedbox.signing.model import ArchiveReceipt
 from deedbox.signing.store import documents, sealed
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.accounts import workspace_profile
 from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
@@ -224,7 +224,7 @@ def _attachments(packet: Packet, files: SealedFiles, language: str) -> "list[Att
     """Every sealed file with its certificate, and that of the whole packet."""
     from deedbox.mail import Attachment
 
-    certificate = words.table(language)["certificate.title"]
+    certificate = i18n.table(language)["certificate.title"]
     found = []
     for document, sealed_sha256, certificate_sha256 in files.documents:
         found.append(Attachment(sealed_sha256, f"{document.title}.pdf"))

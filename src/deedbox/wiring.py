@@ -27,6 +27,7 @@ from deedbox.kernel.db.migrate import migrate_postgres, migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.derived import Derived
 from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.in_flight import UnderWay
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.jobs import store as jobs_store
 from deedbox.kernel.prune import pruned
@@ -35,10 +36,9 @@ from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.settings import Settings
 from deedbox.kernel.traces import Kind, Value, begun
-from deedbox.kernel.under_way import UnderWay
 from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
+from deedbox.pdf.pdf_sandbox import Workshop
 from deedbox.pdf.pictures import Pictures
-from deedbox.pdf.workshop import Workshop
 from deedbox.people_mail import PeopleMail
 from deedbox.search import embedders, recover
 from deedbox.search.answers.draft import Answers
@@ -55,12 +55,12 @@ from deedbox.search.snapshots.make import MakeSnapshots
 from deedbox.search.snapshots.plan import SNAPSHOT_JOB
 from deedbox.search.snapshots.take import TakeSnapshots
 from deedbox.search.warm_indexes import warm_indexes
+from deedbox.signing.action_context import Office
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
-from deedbox.signing.awaited import COMPLETED, Awaited, tell_of_completion
 from deedbox.signing.bulk import uploads
 from deedbox.signing.bulk.accept import BULK_JOB
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS
@@ -71,11 +71,11 @@ from deedbox.signing.completion.finalize import FINALIZE_JOB, Finalize
 from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.completion.seal import Sealer
 from deedbox.signing.completion.upgrade import UPGRADE_JOB, Upgrade
-from deedbox.signing.desk import Office
 from deedbox.signing.first_pages import FirstPages
-from deedbox.signing.paper.intake import Intake
+from deedbox.signing.preparation.intake import Intake
 from deedbox.signing.store import links
 from deedbox.signing.trail import Checks
+from deedbox.signing.wait_for_seal import COMPLETED, Awaited, tell_of_completion
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailNotifier, look_of
 from deedbox.signing_search import CompletedDocuments

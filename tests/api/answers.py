@@ -9,9 +9,9 @@ import msgspec
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 
-from deedbox.web.frame import doors
-from deedbox.web.frame.doors import Door
-from deedbox.web.frame.guard import Guard
+from deedbox.web.http import auth
+from deedbox.web.http.auth import Door
+from deedbox.web.http.guard import Guard
 
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
@@ -63,10 +63,10 @@ def keyed(guard: Guard) -> list[Route]:
 
 
 def _routes(app: Litestar) -> Iterator[Route]:
-    for path, handler in doors.declared(app):
+    for path, handler in auth.declared(app):
         filled = re.sub(r"\{(\w+?)(_id)?\}", "key_01JD0000000000000000000000", path.replace("{number}", "1"))
         for method in handler.http_methods:
-            yield Route(str(method), filled, doors.of(handler), handler)
+            yield Route(str(method), filled, auth.of(handler), handler)
 
 
 def faults(path: str, response: httpx.Response, status: int | None = None) -> list[str]:

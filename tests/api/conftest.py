@@ -23,11 +23,11 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
 from deedbox.web import app as web_app
-from deedbox.web.frame.doors import Doors
-from deedbox.web.frame.guard import Guard
-from deedbox.web.frame.head import App
-from deedbox.web.frame.metrics import Metrics
-from deedbox.web.frame.server import Server
+from deedbox.web.http.auth import Doors
+from deedbox.web.http.guard import Guard
+from deedbox.web.http.head import App
+from deedbox.web.http.metrics import Metrics
+from deedbox.web.http.server import Server
 from tests import warm
 from tests.conftest import HandClock
 from tests.kinds import kinds

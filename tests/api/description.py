@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 from deedbox.web.app import ROUTES
-from deedbox.web.frame import openapi
+from deedbox.web.http import openapi
 
 
 @functools.cache

@@ -14,9 +14,9 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
-from deedbox.web.frame import body as bodies
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.room import Room
+from deedbox.web.http import body as bodies
+from deedbox.web.http.auth import door
+from deedbox.web.http.room import Room
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.test_envelopes import new_document, place_of, signers_cookie

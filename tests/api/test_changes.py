@@ -7,12 +7,12 @@ import pytest
 
 import deedbox
 from deedbox.accounts import roles, workspace_profile, workspaces
-from deedbox.kernel import acts
-from deedbox.kernel.acts import Act, ActPart
+from deedbox.i18n import dashboard
+from deedbox.kernel import admin_log
+from deedbox.kernel.admin_log import Act, ActPart
 from deedbox.kernel.db import Tx
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import HookChange, Made, NewHook
-from deedbox.words import dashboard
 from tests.api.conftest import Api
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ TARGET = "https://hooks.example/in/very-private-path"
 async def changes(api: Api, workspace: str = "", kind: str | None = None) -> list[Act]:
     """The oldest first."""
     place = workspace or api.workspace
-    return (await api.deedbox.db.read(lambda tx: acts.page(tx, place, ActPart(limit=50, act=kind))))[::-1]
+    return (await api.deedbox.db.read(lambda tx: admin_log.page(tx, place, ActPart(limit=50, act=kind))))[::-1]
 
 
 async def test_what_keys_do_to_keys_is_noted_with_their_names(api: Api) -> None:
@@ -92,8 +92,10 @@ async def test_the_workspace_s_own_changes_are_noted_and_come_by_pages(api: Api)
     change, who = workspace_profile.WorkspaceChange(name="Harbour AG"), workspaces.operator(api.workspace)
     await api.deedbox.db.write(lambda tx: workspace_profile.change(tx, who, change, now=api.clock.now()))
     assert [one.subject_name for one in await changes(api, kind="workspace")] == names
-    first = await api.deedbox.db.read(lambda tx: acts.page(tx, api.workspace, ActPart(limit=2)))
-    then = await api.deedbox.db.read(lambda tx: acts.page(tx, api.workspace, ActPart(limit=9, before=first[-1].id)))
+    first = await api.deedbox.db.read(lambda tx: admin_log.page(tx, api.workspace, ActPart(limit=2)))
+    then = await api.deedbox.db.read(
+        lambda tx: admin_log.page(tx, api.workspace, ActPart(limit=9, before=first[-1].id))
+    )
     assert [one.subject_name for one in first] == ["Harbour AG", "Harbour Ltd"]
     assert [one.subject_name for one in then] == ["Harbour", "test"]
 

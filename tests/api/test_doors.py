@@ -14,10 +14,10 @@ from litestar import get, post
 from litestar.params import JSONBody
 
 from deedbox.kernel import limits
-from deedbox.web.frame import context, doors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import CHECK, LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
-from deedbox.web.frame.static import static
+from deedbox.web.http import auth, context
+from deedbox.web.http.auth import CHECK, LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.static import static
 from tests.api.answers import RATE_HEADERS, faults, routes
 from tests.api.conftest import Api, opened
 from tests.api.test_authorisation import Named
@@ -238,7 +238,7 @@ async def test_a_path_without_a_route_and_a_method_without_one_keep_their_order_
 @pytest.mark.one_database
 async def test_a_door_that_the_guard_did_not_open_stays_closed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The seeded bug: a guard that takes every path for a public one."""
-    monkeypatch.setattr(doors.Doors, "at", lambda *_: doors.Found(PUBLIC))
+    monkeypatch.setattr(auth.Doors, "at", lambda *_: auth.Found(PUBLIC))
     assert faults("/api/v1/keys", await api.get("/api/v1/keys", key=None), 500) == []
     assert (await api.get("/login", key=None)).status_code == 200
 

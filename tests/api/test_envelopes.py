@@ -18,8 +18,8 @@ from deedbox.kernel.db import Tx
 from deedbox.mail import Mail
 from deedbox.search.embedders import Embedders
 from deedbox.web.app import ROUTES
-from deedbox.web.frame import openapi
-from deedbox.web.frame.doors import door
+from deedbox.web.http import openapi
+from deedbox.web.http.auth import door
 from tests.api.answers import Route, faults, keyed, routes
 from tests.api.conftest import Api
 from tests.api.description import description

@@ -10,7 +10,7 @@ from litestar import get
 from litestar.response import Stream
 
 from deedbox.kernel import limits
-from deedbox.web.frame.doors import door
+from deedbox.web.http.auth import door
 from tests import server
 from tests.api.answers import faults, routes
 from tests.api.conftest import Api

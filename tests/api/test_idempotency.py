@@ -15,10 +15,10 @@ from litestar import Response, post
 from deedbox.accounts import keys
 from deedbox.kernel import idempotency, limits
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.once import once
+from deedbox.web.http import context
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.once import once
 from tests.api.answers import repeated
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock

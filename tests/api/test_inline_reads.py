@@ -13,8 +13,8 @@ from litestar.handlers import HTTPRouteHandler
 
 from deedbox.kernel.db import sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.web.frame import doors
-from deedbox.web.frame.query import QUERY, described
+from deedbox.web.http import auth
+from deedbox.web.http.query import QUERY, described
 from tests.api.conftest import Api, Key, opened
 from tests.api.search.conftest import Search, searching
 from tests.api.signing import packets, test_bulk
@@ -138,7 +138,7 @@ async def seed(search: Search) -> dict[str, list[str]]:
 
 def paths(app: Litestar, known: dict[str, list[str]]) -> Iterator[tuple[str, HTTPRouteHandler]]:
     """The addresses of every GET route, with ids of things that are there."""
-    for path, handler in doors.declared(app):
+    for path, handler in auth.declared(app):
         if "GET" in handler.http_methods:
             names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
             for number in range(max(len(known.get(name, "")) for name in names) if names else 1):
@@ -168,7 +168,7 @@ async def moved(api: Api, key: Key, known: dict[str, list[str]]) -> tuple[list[s
         for path, handler in paths(cast(Litestar, api.guard.app), known):
             for query in queries(handler, known):
                 before = database.moved
-                client = program if doors.of(handler).opener == "key" else person
+                client = program if auth.of(handler).opener == "key" else person
                 answer = await client.get(path, params=query)
                 answers[answer.status_code] += 1
                 if database.moved > before:

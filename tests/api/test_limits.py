@@ -12,9 +12,9 @@ from litestar.response import Stream
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import DeedboxError
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
+from deedbox.web.http import context
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
 from tests.api.answers import faults
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock

@@ -12,7 +12,7 @@ from schemathesis import openapi as schemathesis_openapi
 
 from deedbox.web import app as web_app
 from deedbox.web.app import ROUTES
-from deedbox.web.frame import doors, openapi
+from deedbox.web.http import auth, openapi
 from tests.api.answers import routes
 from tests.api.conftest import Api, served
 from tests.api.description import description
@@ -89,14 +89,14 @@ async def test_every_route_but_the_pages_is_described(api: Api, document: dict[s
     app = api.guard.app
     served = {
         (path, str(method)): handler
-        for path, handler in doors.declared(app)  # type: ignore[arg-type]
+        for path, handler in auth.declared(app)  # type: ignore[arg-type]
         for method in handler.http_methods
     }
     heads = {(path, method) for path, method in served if method == "HEAD"}
     assert {(path, "GET") for path, _ in heads} <= set(served)
     tools = ("/mcp", "POST")  # a protocol that describes itself
     pages = {route for route in served.keys() - heads if route not in described} - {tools}
-    assert {doors.of(served[page]).opener for page in pages} == {"nobody", "person", "signer", "link"}
+    assert {auth.of(served[page]).opener for page in pages} == {"nobody", "person", "signer", "link"}
     own = ("dashboard", "signer", "public.verify", "public.embed", "public.reference", "frame.static", "frame.brand")
     folders = tuple(f"deedbox.web.{folder}" for folder in own)
     assert all(served[page].fn.__module__.startswith(folders) for page in pages)
@@ -106,7 +106,7 @@ async def test_every_route_but_the_pages_is_described(api: Api, document: dict[s
 
 def test_every_operation_says_how_it_is_secured_and_which_scope_it_needs(document: dict[str, Any]) -> None:
     needs = {
-        (path, str(method).lower()): doors.of(handler)
+        (path, str(method).lower()): auth.of(handler)
         for handler in ROUTES
         for path in handler.paths
         for method in handler.http_methods

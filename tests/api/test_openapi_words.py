@@ -14,9 +14,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from deedbox.kernel import limits
 from deedbox.web.app import ROUTES
-from deedbox.web.frame import openapi
-from deedbox.web.frame.description import examples
-from deedbox.web.frame.description import fields as described
+from deedbox.web.http import openapi
+from deedbox.web.http.description import examples
+from deedbox.web.http.description import fields as described
 from tests.api.conftest import Api
 from tests.api.description import description
 from tests.api.test_openapi import operations, resolved

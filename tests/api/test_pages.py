@@ -9,9 +9,9 @@ from litestar import Response, get
 from deedbox.kernel import limits
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.mail import Mail
-from deedbox.web.frame import pages
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import PUBLIC, door
+from deedbox.web.http import pages
+from deedbox.web.http.auth import PUBLIC, door
+from deedbox.web.http.context import AnyRequest
 from tests.api.conftest import Api
 from tests.api.test_mail_page import owner, queued
 from tests.mail.letters import LETTERS, READER

@@ -11,7 +11,7 @@ import pytest
 
 import deedbox.client as client_package
 from deedbox.client import Deedbox
-from deedbox.web.frame.description.samples import Samples
+from deedbox.web.http.description.samples import Samples
 from tests.api.conftest import Api
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]

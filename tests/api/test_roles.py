@@ -9,8 +9,8 @@ from litestar import Litestar, get, post
 
 from deedbox.accounts import people
 from deedbox.accounts.roles import ROLES, Role, scopes_of
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import LOGIN, PERSON, Door, door, person
+from deedbox.web.http.auth import LOGIN, PERSON, Door, door, person
+from deedbox.web.http.context import AnyRequest
 from tests.api.answers import Route, routes
 from tests.api.conftest import Api
 from tests.api.people import member
@@ -85,7 +85,7 @@ async def test_the_table_sees_a_page_that_refuses_whom_it_should_let_in(api: Api
     """The seeded bug: a page that is added later, and asks for more than it declares."""
 
     async def strict(request: AnyRequest) -> Any:
-        from deedbox.web.frame import context
+        from deedbox.web.http import context
 
         context.of(request).caller.need("keys:write")
 

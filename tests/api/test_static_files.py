@@ -6,8 +6,8 @@ from importlib import resources
 import msgspec
 import pytest
 
-from deedbox.web.frame import static
-from deedbox.web.frame.static import Shelf
+from deedbox.web.http import static
+from deedbox.web.http.static import Shelf
 from tests.api.conftest import Api
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]

@@ -11,8 +11,8 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests import server
+from tests.faults.signers import FILE
 from tests.otlp import Collected, attributes, collecting
-from tests.rigs.signers import FILE
 
 STRANGER = "00-" + "ab" * 16 + "-" + "cd" * 8 + "-01"
 UNWANTED = "00-" + "ab" * 16 + "-" + "cd" * 8 + "-00"
@@ -144,7 +144,7 @@ from pathlib import Path
 from deedbox import wiring
 from deedbox.kernel.settings import load
 from deedbox.web.app import build
-from deedbox.web.frame.server import Server
+from deedbox.web.http.server import Server
 
 async def main():
     settings = load({"DEEDBOX_DATA_DIR": sys.argv[1], **({"DEEDBOX_TRACES_URL": sys.argv[2]} if sys.argv[2:] else {})})
@@ -170,4 +170,4 @@ def test_nothing_is_loaded_for_traces_that_are_off(tmp_path: Path) -> None:
     server.prepare(tmp_path / "data")
     assert loaded(str(tmp_path / "data")) == ["deedbox.kernel.traces"]
     on = loaded(str(tmp_path / "data"), "http://127.0.0.1:9/v1/traces")
-    assert {"deedbox.kernel.traces.export", "deedbox.web.frame.traced"} <= set(on)
+    assert {"deedbox.kernel.traces.export", "deedbox.web.http.traced"} <= set(on)

@@ -18,7 +18,7 @@ from litestar import get
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.settings import Networks
-from deedbox.web.frame.doors import door
+from deedbox.web.http.auth import door
 from tests import server
 from tests.api.answers import faults
 from tests.api.conftest import Api, opened, served

@@ -13,10 +13,10 @@ from deedbox.archive.receipt import Receipt
 from deedbox.archive.targets import Write
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.web.frame.blob_response import patiently
-from deedbox.web.frame.context import Context
-from deedbox.web.frame.doors import PUBLIC
-from deedbox.web.frame.room import Room
+from deedbox.web.http.auth import PUBLIC
+from deedbox.web.http.blob_response import patiently
+from deedbox.web.http.context import Context
+from deedbox.web.http.room import Room
 from tests.api.lost import LOST, told
 from tests.archive.conftest import Archivist, entries
 

@@ -8,7 +8,7 @@ TESTS = Path(__file__).parent.parent
 # ruff: noqa: E501
 
 POINTS = {
-    "Opening: opening changes nothing": "rigs/test_r23_opening.py::test_a_scanner_that_follows_every_link_twenty_times_changes_nothing",
+    "Opening: opening changes nothing": "faults/test_r23_opening.py::test_a_scanner_that_follows_every_link_twenty_times_changes_nothing",
     "Opening: no script needed": "test_states.py::test_opening_says_who_asks_for_what_needs_no_script_and_keeps_the_consent",
     "Code: wrong, old and sixth try each with its sentence": "test_states.py::test_a_code_is_typed_into_one_box_sent_again_and_refused_when_wrong_old_or_the_sixth",
     "Signing: touch": "test_signing_page.py::test_a_touch_run_seals_what_a_finger_drew_as_vectors_and_turning_keeps_the_drawing",
@@ -38,7 +38,7 @@ POINTS = {
     "Packets: events in order": "api/signing/test_packet_pages.py::test_a_packet_s_events_stand_in_order_each_once",
     "Bulk: 10,000 rows": "api/signing/test_bulk_pages.py::test_ten_thousand_rows_are_checked_and_none_of_them_stands_in_the_page",
     "Bulk: close, reopen, same bar": "test_batches.py::test_a_bulk_send_goes_from_a_table_to_a_bar_that_stays_when_it_is_closed",
-    "Bulk: kill, exactly once": "rigs/test_bulk_kill.py::test_each_row_is_sent_once_across_kills",
+    "Bulk: kill, exactly once": "faults/test_bulk_kill.py::test_each_row_is_sent_once_across_kills",
     "Mail: invitations open from here": "test_newcomer.py::test_from_the_first_start_to_a_sealed_document_with_nothing_read",
     "Mail: log, errors, resend": "test_keys_and_hooks.py::test_the_log_of_mails_shows_errors_and_sends_again",
     "Usage: figures equal the database": "api/search/test_usage.py::test_the_figures_of_documents_equal_the_database",

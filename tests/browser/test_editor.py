@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
-from deedbox.web.frame.static import shelf
+from deedbox.web.http.static import shelf
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office, signer
 from tests.browser.hands import phone

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, FrameLocator, Page
 from tests.api.search.files import pdf
 from tests.browser.screens import faults
 from tests.docs.test_commands import free_port
-from tests.rigs.installation import ROOT, Installation
+from tests.faults.installation import ROOT, Installation
 from tests.server import environment
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser
 
-from deedbox import words
+from deedbox import i18n
 from tests.api.signing.conftest import LEASE, Office
 from tests.browser.hands import dropped
 from tests.browser.screens import accepted
@@ -94,5 +94,5 @@ async def test_the_verdicts_look_as_they_should_in_arabic_too(browser: Browser, 
         await page.get_by_role("status").wait_for()
         assert await page.locator("html").get_attribute("dir") == "rtl"
         assert await page.evaluate(BESIDE) < 30, "the name stands beside the logo"
-        assert words.of_use("ar", "verify")[f"word.{name}"] in await page.locator("main").inner_text()
+        assert i18n.of_use("ar", "verify")[f"word.{name}"] in await page.locator("main").inner_text()
         await accepted(page, f"verify-{name}")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests import nursery, server
-from tests.rigs.installation import ROOT
+from tests.faults.installation import ROOT
 
-MODULE = "tests.rigs.search_server"
+MODULE = "tests.faults.search_server"
 ENV = {"PYTHONPATH": str(ROOT)}
 WAYS = ["alone", "beside a server"]
 

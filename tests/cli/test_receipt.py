@@ -12,8 +12,8 @@ from deedbox.authority import issue
 from tests import nursery, server
 from tests.cli.search_commands import ENV, MODULE
 from tests.evidence.receipts import file, receipted
+from tests.faults.tampering import Office
 from tests.pdf.issued import NOW, installation
-from tests.rigs.tampering import Office
 
 LEASE = "The tenant pays the rent.\n\nThe deposit is three months of rent."
 

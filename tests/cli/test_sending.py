@@ -15,8 +15,8 @@ from mcp import Client, StdioServerParameters
 from deedbox.assistant import toolbox
 from tests import server
 from tests.api.search.files import pdf
+from tests.faults.installation import ROOT
 from tests.pdf.test_convert import docx, needs_office
-from tests.rigs.installation import ROOT
 
 ANN, BEN = "Ann <ann@example.com>", "Ben <ben@example.com>"
 

@@ -16,9 +16,9 @@ from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.trust import DOCUMENT_SIGNING
 from tests import nursery, server
 from tests.evidence.samples import DOCUMENT, evidence
+from tests.faults.tampering import NOW, Office, restamped, time_stamped
 from tests.pdf import pki
 from tests.pdf.sealed import document
-from tests.rigs.tampering import NOW, Office, restamped, time_stamped
 
 
 @pytest.fixture(scope="module")

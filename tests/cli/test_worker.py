@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from tests import nursery, server
-from tests.rigs.signers import Doors, at_turn, signature, wanted
+from tests.faults.signers import Doors, at_turn, signature, wanted
 
 BUSY_MACHINE = 60
 """Seconds after which what has not happened will not."""

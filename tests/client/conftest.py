@@ -8,7 +8,7 @@ import pytest
 
 from tests import server
 from tests.api.search.files import pdf
-from tests.rigs.installation import ROOT
+from tests.faults.installation import ROOT
 
 PATIENCE = 60.0
 
@@ -50,7 +50,7 @@ class AsyncBreaking(httpx.AsyncHTTPTransport):
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Server]:
     data = tmp_path_factory.mktemp("client") / "data"
     env = {"PYTHONPATH": str(ROOT), "DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8"}
-    started = server.start(data, module="tests.rigs.search_server", env=env)
+    started = server.start(data, module="tests.faults.search_server", env=env)
     yield started
     started.stop()
     if started.process.stdout:

@@ -32,7 +32,7 @@ from deedbox.client import (
 )
 from tests import server
 from tests.client.conftest import PATIENCE, AsyncBreaking, Breaking
-from tests.rigs.installation import ROOT
+from tests.faults.installation import ROOT
 
 
 def lease(external_id: str, *, send: bool = True) -> NewDocument:

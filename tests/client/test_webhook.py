@@ -11,7 +11,7 @@ from deedbox.kernel.crypto import Secret
 from deedbox.webhooks import signature
 from deedbox.webhooks.hook import Scheme
 from tests.conftest import HandClock
-from tests.rigs.signatures import VECTORS, Vector
+from tests.faults.signatures import VECTORS, Vector
 
 SECRET = signature.new_secret()
 PLAIN = SECRET.reveal()

@@ -1,4 +1,4 @@
-"""`deploy/Containerfile` and `deploy/compose.yml` as they are read; a rig (test_image.py) builds and runs the image."""
+"""`deploy/Containerfile` and `deploy/compose.yml` as they are read; a fault test (test_image.py) builds and runs the image."""
 
 import re
 import shlex
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from deedbox.i18n import LANGUAGES
 from deedbox.kernel import limits
 from deedbox.kernel.settings import PREFIX, Settings
-from deedbox.words import LANGUAGES
 from tests.deploy.proxies import DEPLOY
 
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text()

@@ -19,7 +19,7 @@ from tests.s3 import Store
 from tests.server import environment
 
 # They run these tests or would run for minutes; that CI runs them is asserted instead.
-NOT_RUN_HERE = {"make check", "make test", "make test DATABASE=postgres", "make rigs RIGS=small"}
+NOT_RUN_HERE = {"make check", "make test", "make test DATABASE=postgres", "make faults FAULTS=small"}
 
 IN_FOLDER = {
     "move.md": pytest.mark.all_in_folder("it says how to move away from a folder"),

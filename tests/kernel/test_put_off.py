@@ -3,7 +3,7 @@
 import pytest
 
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.db.put_off import PutOff
+from deedbox.kernel.db.deferred import PutOff
 from tests.kernel.counted import Counted
 
 pytestmark = pytest.mark.anyio

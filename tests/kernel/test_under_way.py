@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.under_way import UnderWay
+from deedbox.kernel.in_flight import UnderWay
 
 pytestmark = pytest.mark.anyio
 LONG = 60.0

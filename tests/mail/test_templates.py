@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from msgspec.structs import replace
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.mail import Attachment, Completion, Invitation, Letter, Look, Mail, Shade
@@ -14,7 +14,7 @@ from deedbox.mail.templates import render
 from tests.mail.letters import CODE, LETTERS, LINK, READER, TITLE
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'{{ 7*7 }}{sender}%s&amp;"
-EVERY = [(kind, language) for kind in LETTERS for language in words.LANGUAGES]
+EVERY = [(kind, language) for kind in LETTERS for language in i18n.LANGUAGES]
 
 
 class Tags(HTMLParser):
@@ -60,10 +60,10 @@ def test_every_letter_is_whole_in_text_and_html(kind: str, language: str) -> Non
     rendered = render(mail(letter, language), attached=False)
     tags = parsed(rendered.html)
     assert rendered.html.startswith("<!doctype html>")
-    assert f'<html lang="{language}" dir="{words.direction(language)}">' in rendered.html
+    assert f'<html lang="{language}" dir="{i18n.direction(language)}">' in rendered.html
     for text in (rendered.text, tags.text):
         assert "Zoë Đặng" in text
-        assert words.table(language)["mail.footer"] in text
+        assert i18n.table(language)["mail.footer"] in text
     assert "{" not in rendered.text + rendered.subject
     assert "\n\n\n" not in rendered.text
     told = [getattr(letter, name, None) for name in ("link", "code")]
@@ -146,7 +146,7 @@ def test_without_an_end_or_a_message_there_is_no_trace_of_one() -> None:
     ("given", "taken"), [("de", "de"), ("de-AT", "de"), ("DE_ch", "de"), ("en", "en"), ("tlh", "en"), ("", "en")]
 )
 def test_the_nearest_language_is_taken(given: str, taken: str) -> None:
-    assert words.known(given) == taken
+    assert i18n.known(given) == taken
 
 
 def test_a_completion_says_whether_the_file_is_attached() -> None:

@@ -188,7 +188,7 @@ def with_lists(data: bytes, *crls: bytes) -> bytes:
 
 
 def updated(data: bytes, *names: str) -> bytes:
-    """The file with an incremental update that sets /Lang; any more interesting update is made by the rig."""
+    """The file with an incremental update that sets /Lang; any more interesting update is made by the fault test."""
     writer = IncrementalPdfFileWriter(io.BytesIO(data))
     writer.root["/Lang"] = generic.pdf_string(" ".join(names) or "en")
     writer.update_root()

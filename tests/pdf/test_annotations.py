@@ -14,6 +14,7 @@ from PIL import Image, ImageChops, ImageFilter
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import annotations, clean, intake
+from tests.faults.hostile import MUTATIONS
 from tests.pdf.annotated import (
     BOX,
     CASES,
@@ -31,7 +32,6 @@ from tests.pdf.annotated import (
 )
 from tests.pdf.oracles import need
 from tests.pdf.papers import add_page, drained, lines, saved, shown, text_of
-from tests.rigs.hostile import MUTATIONS
 
 _SLACK = 6
 """Points by which ink may lie elsewhere: viewers draw the same line a little differently."""

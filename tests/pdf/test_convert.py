@@ -19,8 +19,8 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.pdf import convert, intake, office, picture
 from deedbox.pdf.convert import Source
+from deedbox.pdf.pdf_sandbox import Workshop
 from deedbox.pdf.signed_input import Terms
-from deedbox.pdf.workshop import Workshop
 from tests.pdf.papers import drained, paper, scribble, shown, text_of
 
 pytestmark = pytest.mark.anyio
@@ -312,7 +312,7 @@ def test_a_script_is_not_libreoffice_for_it_would_open_the_folder_that_it_lies_i
 
 ELSEWHERE = """
 import asyncio, io, pikepdf
-from deedbox.pdf.workshop import Workshop
+from deedbox.pdf.pdf_sandbox import Workshop
 from tests.pdf.test_convert import Collected
 
 async def main():

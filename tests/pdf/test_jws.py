@@ -24,8 +24,8 @@ from deedbox.pdf.judge import Anchors
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
 from tests.evidence.receipts import answer, file, receipted
+from tests.faults.tampering import Office
 from tests.pdf.issued import NOW, Installation, end_entity, installation, keys
-from tests.rigs.tampering import Office
 
 
 def verdict(shown: dict[str, object], anchors: Anchors | None = None) -> tuple[str, list[str]]:

@@ -13,8 +13,8 @@ from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import intake
+from deedbox.pdf.pdf_sandbox import Workshop
 from deedbox.pdf.typeset import _compiler
-from deedbox.pdf.workshop import Workshop
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, shown, text_of
 
 TAG = "{{signature:Buyer}}"

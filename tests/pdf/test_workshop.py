@@ -15,8 +15,8 @@ from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed, Stream
 from deedbox.pdf import earlier_signatures, intake, mark, signed_input
 from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.pdf_sandbox import Workshop, kinds
 from deedbox.pdf.signed_input import Terms
-from deedbox.pdf.workshop import Workshop, kinds
 from tests.pdf.annotated import CASES
 from tests.pdf.facts import completion
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, scribble, shown, text_of
@@ -168,7 +168,7 @@ async def test_a_result_of_another_shape_is_not_believed(workshop: Workshop) -> 
 
 async def test_the_server_loads_no_library_for_pdf_files() -> None:
     code = (
-        "import sys, deedbox.pdf.workshop; "
+        "import sys, deedbox.pdf.pdf_sandbox; "
         "print([name for name in ('pikepdf', 'typst', 'pypdfium2', 'PIL', 'pyhanko', 'numpy') if name in sys.modules])"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

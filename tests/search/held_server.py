@@ -9,7 +9,7 @@ from deedbox.cli import main
 from deedbox.kernel import limits
 from deedbox.search.index import Change
 from deedbox.search.index.local import LocalIndex
-from tests.rigs.search_server import use_the_tests_model
+from tests.faults.search_server import use_the_tests_model
 
 VARIABLE = "GATE"
 LOOK_SECONDS = 0.02

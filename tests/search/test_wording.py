@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Database
-from deedbox.search import library, query, store, wording
+from deedbox.search import library, query, query_syntax, store
 from deedbox.search.filing import FilingChange
 from deedbox.search.query import Mode, Question
+from deedbox.search.query_syntax import Wording, mended, read
 from deedbox.search.reader import Reader
-from deedbox.search.wording import Wording, mended, read
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 
@@ -206,6 +206,6 @@ async def test_names_titles_stars_and_mended_words_find(corpus: Corpus) -> None:
     "asked", ["“first month” rent", "„first month“ rent", "« first month » rent", "”first month” rent"]
 )
 def test_typographic_quotes_mark_a_phrase(asked: str) -> None:
-    assert wording.read(asked) == wording.read('"first month" rent')
+    assert query_syntax.read(asked) == query_syntax.read('"first month" rent')
     if "« " not in asked:
-        assert wording.mended(asked, {'"first month"': "first month"}) == "first month rent"
+        assert query_syntax.mended(asked, {'"first month"': "first month"}) == "first month rent"

@@ -15,7 +15,7 @@ from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Database, Tx
 from deedbox.pdf.marks import Place
-from deedbox.signing import desk as desks
+from deedbox.signing import action_context as desks
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import create
@@ -33,7 +33,7 @@ from deedbox.signing.model import Document, Packet, Seal, Signature, Signer
 from deedbox.signing.new_document import LoneSigner, NewDocument, NewFile, NewParty, NewSigner, SignerChange
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument
 from deedbox.signing.notifier import SealedFiles
-from deedbox.signing.paper import Paper, PaperFile
+from deedbox.signing.preparation import Paper, PaperFile
 from deedbox.signing.store import audit
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from tests.conftest import HandClock

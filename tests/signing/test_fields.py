@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n import refusals
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing import field_value, pattern, show_if
@@ -17,7 +18,6 @@ from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks
 from deedbox.signing.model import Brand, Document, Field, FieldType, File, Packet, Party, ShowIf, Signer
 from deedbox.signing.new_document import NewField
-from deedbox.words import refusals
 from tests.signing.desk import Desk, party, received
 
 pytestmark = pytest.mark.anyio
@@ -184,7 +184,7 @@ def test_every_fault_of_every_type_of_field_can_be_said_in_every_language() -> N
         of_kind = field(1, kind, options=["Yes", "No"], pattern="[0-9]+", max_length=3, w=0.01, h=0.01)
         for value in ("yes", "maybe so", "12/13", "\U0001f9ff", "1" * 2001):
             for wrong in field_value._faults(whole, of_kind, value, "en"):
-                for language in words.LANGUAGES:
+                for language in i18n.LANGUAGES:
                     assert refusals.sentence(wrong, language)
 
 

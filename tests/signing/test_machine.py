@@ -19,7 +19,7 @@ from deedbox.signing.new_document import NewParty
 from deedbox.signing.states import MOVES, TERMINAL, Move
 from deedbox.web.api_v1.document_record import DocumentRecord, PartyRecord, SignerRecord
 from tests.conftest import HandClock
-from tests.rigs import FULL
+from tests.faults import FULL
 from tests.signing.desk import Desk, party, signer
 from tests.signing.event_order import in_order
 

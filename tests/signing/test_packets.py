@@ -8,7 +8,7 @@ import pytest
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.ids import new_id
-from deedbox.signing import desk as desks
+from deedbox.signing import action_context as desks
 from deedbox.signing.actions.change import amend
 from deedbox.signing.actions.change_packet import amend as amend_packet
 from deedbox.signing.actions.create import made_parties

@@ -32,9 +32,9 @@ from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.pdf import timestamp
 from deedbox.pdf.cms import Signer
+from deedbox.pdf.pdf_sandbox import Workshop
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify
-from deedbox.pdf.workshop import Workshop
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from tests.authority.test_pkcs12 import above, brought, packed
 from tests.conftest import HandClock

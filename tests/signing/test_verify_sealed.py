@@ -10,9 +10,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
+from deedbox.pdf.pdf_sandbox import Workshop
 from deedbox.pdf.report import Report
 from deedbox.pdf.verify import verify
-from deedbox.pdf.workshop import Workshop
 from deedbox.signing.completion import verify_sealed
 from tests import server
 from tests.pdf import issued as foreign

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from deedbox.accounts import key_bounds, scopes, store, tiers
 from deedbox.accounts.caller import Caller
-from deedbox.kernel import acts, limits
+from deedbox.kernel import admin_log, limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.crypto import Secret, sha256
@@ -166,7 +166,7 @@ def create(tx: Tx, creator: Caller, new: NewKey, *, now: datetime) -> MadeKey:
     if store.count_active_keys(tx, creator.workspace_id, instant(now)) >= limits.KEYS_PER_WORKSPACE:
         raise Conflict(f"This workspace has {limits.KEYS_PER_WORKSPACE} keys already. Revoke one first.")
     store.add_key(tx, row, sha256(plain))
-    acts.done(tx, creator, "key.created", (row.id, row.name), at=now)
+    admin_log.done(tx, creator, "key.created", (row.id, row.name), at=now)
     return MadeKey(record(row, now), Secret(plain))
 
 
@@ -182,7 +182,7 @@ def change(tx: Tx, caller: Caller, key_id: str, wanted: KeyChange, *, now: datet
         key_bounds.need_within(after, _in_use(tx, caller, now))
         key_bounds.need_no_more(after, before)
     store.change_key(tx, after)
-    acts.done(tx, caller, "key.changed", (after.id, after.name), at=now)
+    admin_log.done(tx, caller, "key.changed", (after.id, after.name), at=now)
     if key_bounds.lowered(before, after) != before:
         _lower_made(tx, after)
     return record(after, now)
@@ -212,7 +212,7 @@ def revoke(tx: Tx, caller: Caller, key_id: str, *, now: datetime) -> int:
     made = store.made_with(tx, row.id)
     store.revoke_keys(tx, [row.id, *(one.id for one in made)], instant(now))
     for ended in [*([row] if row.revoked_at is None else []), *made]:
-        acts.done(tx, caller, "key.revoked", (ended.id, ended.name), at=now)
+        admin_log.done(tx, caller, "key.revoked", (ended.id, ended.name), at=now)
     return len(made)
 
 

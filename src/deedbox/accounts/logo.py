@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from deedbox.accounts import store, workspace_profile
 from deedbox.accounts.caller import Caller
 from deedbox.accounts.workspace_profile import WorkspaceProfile
-from deedbox.kernel import acts
+from deedbox.kernel import admin_log
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
@@ -38,7 +38,7 @@ def _changed(tx: Tx, caller: Caller, sha256: str | None, now: datetime) -> Works
     workspace_id = caller.workspace_id
     before = workspace_profile.row(tx, workspace_id)
     act = "workspace.logo_set" if sha256 else "workspace.logo_removed"
-    acts.done(tx, caller, act, (before.id, before.name), at=now)
+    admin_log.done(tx, caller, act, (before.id, before.name), at=now)
     store.change_workspace(tx, replace(before, logo_sha256=sha256))
     if before.logo_sha256 not in (None, sha256):
         blobs_store.release(tx, str(before.logo_sha256), _owner(workspace_id), now)

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.accounts import store
 from deedbox.accounts.caller import Caller
 from deedbox.kernel import accent as colours
-from deedbox.kernel import acts, limits
+from deedbox.kernel import admin_log, limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.mailbox import Mailbox, checked_address, one_line
@@ -114,7 +114,7 @@ def change(tx: Tx, caller: Caller, wanted: WorkspaceChange, *, now: datetime) ->
     changed = msgspec.structs.replace(before, **given)
     store.change_workspace(tx, changed)
     if changed != before:
-        acts.done(tx, caller, "workspace.changed", (changed.id, changed.name), at=now)
+        admin_log.done(tx, caller, "workspace.changed", (changed.id, changed.name), at=now)
     return _shown(changed)
 
 

@@ -8,7 +8,7 @@ import msgspec
 from deedbox.accounts import keys, people, store, tiers
 from deedbox.accounts.caller import Caller
 from deedbox.accounts.scopes import granted
-from deedbox.kernel import acts, limits
+from deedbox.kernel import admin_log, limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
@@ -58,7 +58,7 @@ def create(tx: Tx, name: str, owner_email: str | None, *, now: datetime) -> NewW
         raise BadRequest(f"The name must have 1 to {limits.WORKSPACE_NAME_CHARS} characters")
     workspace = Workspace(new_id("wsp", now), name.strip())
     store.add_workspace(tx, workspace.id, workspace.name, instant(now))
-    acts.done(tx, operator(workspace.id), "workspace.created", (workspace.id, workspace.name), at=now)
+    admin_log.done(tx, operator(workspace.id), "workspace.created", (workspace.id, workspace.name), at=now)
     if owner_email is None:
         owner_id = people.add_owner(tx, workspace.id, now=now)
         return NewWorkspace(workspace, people.login_link(tx, owner_id, now=now))

@@ -14,7 +14,7 @@ from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
-from deedbox.pdf.workshop import Workshop
+from deedbox.pdf.pdf_sandbox import Workshop
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress

@@ -53,7 +53,7 @@ async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None], *
     from deedbox import wiring
     from deedbox.kernel.sandbox import confine
     from deedbox.web.app import build
-    from deedbox.web.frame.server import Server
+    from deedbox.web.http.server import Server
 
     sys.setswitchinterval(limits.SWITCH_SECONDS)
     confine.hide_memory()

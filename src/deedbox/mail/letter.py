@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from deedbox.kernel.clock import Instant
-from deedbox.kernel.discreet import Discreet
 from deedbox.kernel.mailbox import Mailbox
+from deedbox.kernel.redacted import Discreet
 
 
 class FromSender(msgspec.Struct, frozen=True, kw_only=True):

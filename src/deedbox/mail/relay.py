@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.ids import new_id
@@ -79,7 +79,7 @@ class Relay:
                 to=mail.to,
                 reply_to=mail.reply_to,
                 written_at=at,
-                language=words.known(mail.language),
+                language=i18n.known(mail.language),
                 rendered=render(mail, attached=bool(files)),
                 files=files,
                 logo=mail.look.logo,

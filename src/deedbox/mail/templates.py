@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.mailbox import one_line
@@ -25,7 +25,7 @@ class Rendered(msgspec.Struct, frozen=True):
 
 def render(mail: Mail, *, attached: bool) -> Rendered:
     """The mail as its reader sees it; `attached` says whether the files go with it."""
-    language = words.known(mail.language)
+    language = i18n.known(mail.language)
     values = _values(mail, language)
     subject = _subject(mail, values, language)
     values |= {
@@ -34,7 +34,7 @@ def render(mail: Mail, *, attached: bool) -> Rendered:
         "enclosed": bool(mail.attachments),
         "attached": attached,
         "language": language,
-        "direction": words.direction(language),
+        "direction": i18n.direction(language),
         "look": mail.look,
     }
     return Rendered(
@@ -47,16 +47,16 @@ def render(mail: Mail, *, attached: bool) -> Rendered:
 def _values(mail: Mail, language: str) -> dict[str, Any]:
     """What the letter says, as its templates put it in."""
     values = {name: _tidy(name, value) for name, value in msgspec.structs.asdict(mail.letter).items()}
-    values["who"] = words.sender(language, values.get("sender", ""), values.get("company", ""))
+    values["who"] = i18n.sender(language, values.get("sender", ""), values.get("company", ""))
     for name in _TIMES:
         if values.get(name):
-            values[name] = words.moment(language, moment(values[name]), mail.time_zone)
+            values[name] = i18n.moment(language, moment(values[name]), mail.time_zone)
     values["host"] = urlsplit(values.get("link") or "").netloc
     return {"to_sender": False, **values}
 
 
 def _subject(mail: Mail, values: Mapping[str, Any], language: str) -> str:
-    named = words.table(language)
+    named = i18n.table(language)
     usual = named[f"mail.{mail.wording.replace('reminder', 'invitation')}_subject"]
     subject = values.get("subject") or usual.format(**{**values, "sender": values["who"]})
     if mail.kind == "reminder":
@@ -85,7 +85,7 @@ def _tidy(name: str, value: Any) -> Any:
 def _sayer(language: str, kind: Callable[[str], str], value: Callable[[str], str] = str) -> Callable[..., str]:
     """`say("greeting", name=…)`: a sentence of the table with values put in, each as `value` makes it."""
 
-    table = words.table(language)
+    table = i18n.table(language)
 
     def say(sentence: str, /, **values: object) -> str:
         put_in = {name: value(one) if isinstance(one, str) else one for name, one in values.items()}

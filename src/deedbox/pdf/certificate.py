@@ -12,7 +12,7 @@ import pikepdf
 import segno
 from PIL import Image
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import render
@@ -86,8 +86,8 @@ def _template() -> Typesetter:
 
 
 def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str, Any]:
-    language = words.known(completion.language)
-    table = words.of_use(language, "certificate")
+    language = i18n.known(completion.language)
+    table = i18n.of_use(language, "certificate")
     return {
         "words": table,
         "language": language,

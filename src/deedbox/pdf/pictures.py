@@ -9,7 +9,7 @@ from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.derived import Derived
 from deedbox.pdf.lines import kept_pages
-from deedbox.pdf.workshop import Workshop
+from deedbox.pdf.pdf_sandbox import Workshop
 
 _RECIPE = 2
 """Another number for another look: pictures that were kept are made anew."""

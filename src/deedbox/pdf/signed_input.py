@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from deedbox.kernel.discreet import Discreet
+from deedbox.kernel.redacted import Discreet
 
 SignedInput: TypeAlias = Literal["refuse", "flatten"]
 """`flatten`: the signatures are checked and named, and how they look becomes part of the page."""

@@ -12,7 +12,7 @@ from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.traces import span
-from deedbox.search import conditions, library, store, wording
+from deedbox.search import conditions, library, query_syntax, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.conditions import Condition
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
@@ -21,11 +21,11 @@ from deedbox.search.fusion import DENSE_WEIGHT, WORDS_WEIGHT, fused
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.ocr import Box
 from deedbox.search.ocr import store as pages_store
+from deedbox.search.query_syntax import Wording
 from deedbox.search.reader import Reader
 from deedbox.search.relevance import relevance
 from deedbox.search.rerank import Reranker
 from deedbox.search.upload import Chunk, Upload
-from deedbox.search.wording import Wording
 
 if TYPE_CHECKING:
     from deedbox.search.index import Vector
@@ -172,7 +172,7 @@ class _Search:
         self._reader = reader
         self._workspace_id = reader.workspace_id
         self._question = question
-        self._wording = wording.read(question.text)
+        self._wording = query_syntax.read(question.text)
         self._first: tuple[Serving, Index] | None = None
 
     async def begin(self) -> None:

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing import parties
-from deedbox.signing.desk import Desk
+from deedbox.signing.action_context import Desk
 from deedbox.signing.model import Attachment, Document, Field, Packet
 from deedbox.signing.store import attachments as store
-from deedbox.words.refusals import refused
 
 
 def attached(fields: Sequence[Field], before: Sequence[Attachment], mine: Sequence[Attachment]) -> list[Attachment]:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n import numbers
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.kernel.mailbox import checked_address
@@ -14,8 +16,6 @@ from deedbox.pdf.glyphs import described, unprintable
 from deedbox.pdf.room import Room, letters_by_hand, letters_that_fit
 from deedbox.signing import pattern
 from deedbox.signing.model import Document, Field, FieldType, Signature
-from deedbox.words import numbers
-from deedbox.words.refusals import refused
 
 BY_HAND: tuple[FieldType, ...] = ("signature", "initials")
 """Fields that the signature fills."""
@@ -46,7 +46,7 @@ def standing(field: Field, filled: Mapping[str, str]) -> str | None:
 def printed(kind: FieldType, value: str, language: str) -> str:
     """A value that is kept, as a page shows it to readers of the language."""
     if kind in ("date", "date_signed") and (day := _day(value)):
-        return words.date(language, day)
+        return i18n.date(language, day)
     if kind == "number" and numbers.plain(value):
         return numbers.written(language, value)
     return value

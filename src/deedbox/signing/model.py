@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.pdf.fonts import Hand
 from deedbox.pdf.signed_input import EarlierSignature, SignedInput
@@ -38,7 +38,7 @@ ArchiveStatus: TypeAlias = Literal["disabled", "pending", "archived", "failed"]
 def consent(packet: "Packet", signer: "Signer") -> str:
     """The sentence that a signer or an approver agrees to, in their language."""
     name = "consent_packet" if len(packet.documents) > 1 else "consent"
-    return words.table(signer.language)[f"{name}_approver" if signer.role == "approver" else name]
+    return i18n.table(signer.language)[f"{name}_approver" if signer.role == "approver" else name]
 
 
 class File(msgspec.Struct, frozen=True):

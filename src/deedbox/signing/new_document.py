@@ -7,14 +7,14 @@ from typing import Annotated, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.discreet import Discreet
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
+from deedbox.kernel.redacted import Discreet
 from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.signed_input import SignedInput
 from deedbox.signing.model import (
@@ -41,7 +41,7 @@ Name: TypeAlias = Annotated[
         min_length=1,
         max_length=limits.SIGNER_NAME_CHARS,
         pattern=rf"^[^{_NO_LINES}]*[^{_UNSEEN}][^{_NO_LINES}]*$(?!\n)",
-        extra={"words": "not a name: it has a letter that can be seen, and no line breaks or control characters"},
+        extra={"i18n": "not a name: it has a letter that can be seen, and no line breaks or control characters"},
     ),
 ]
 Email: TypeAlias = Annotated[
@@ -51,17 +51,17 @@ Email: TypeAlias = Annotated[
         max_length=limits.EMAIL_CHARS,
         pattern=r"^[^@\s\x00-\x1f<>,;]+@[^@\s\x00-\x1f<>,;]+$",
         description="An e-mail address; it is compared in lower case.",
-        extra={"words": "not an e-mail address"},
+        extra={"i18n": "not an e-mail address"},
     ),
 ]
-_LANGUAGES = list(words.LANGUAGES)
+_LANGUAGES = list(i18n.LANGUAGES)
 Language: TypeAlias = Annotated[
     str,
     Meta(
         max_length=5,
         pattern=rf"^({'|'.join(_LANGUAGES)})(-[A-Z]{{2}})?$(?!\n)",
         description=f"One of {', '.join(f'`{one}`' for one in _LANGUAGES)}; a region may follow, as in `de-AT`.",
-        extra={"words": f"not one of the languages {', '.join(_LANGUAGES[:-1])} and {_LANGUAGES[-1]}"},
+        extra={"i18n": f"not one of the languages {', '.join(_LANGUAGES[:-1])} and {_LANGUAGES[-1]}"},
     ),
 ]
 TimeZone: TypeAlias = Annotated[
@@ -71,7 +71,7 @@ TimeZone: TypeAlias = Annotated[
         max_length=limits.TIME_ZONE_CHARS,
         pattern=r"^[A-Za-z0-9_+/-]+$",
         description="The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`.",
-        extra={"words": "not the IANA name of a time zone, such as Europe/Berlin"},
+        extra={"i18n": "not the IANA name of a time zone, such as Europe/Berlin"},
     ),
 ]
 Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="A fraction of the page as it is displayed.")]

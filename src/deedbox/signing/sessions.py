@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits, tokens
 from deedbox.kernel.clock import Instant, instant, moment
 from deedbox.kernel.crypto import Secret, sha256
@@ -23,7 +24,6 @@ from deedbox.signing.notifier import Notifier
 from deedbox.signing.parties import find_signer
 from deedbox.signing.store import documents, links, people
 from deedbox.signing.store.links import Consent, Link, LinkKind, Unsigned, Voucher
-from deedbox.words.refusals import refused
 
 _TOKEN_BYTES = 24
 _CODE_DIGITS = 6

@@ -36,13 +36,13 @@ from deedbox.web.api_v1 import (
     workspace,
 )
 from deedbox.web.dashboard import routes as dashboard
-from deedbox.web.frame import body, brand, head, openapi, options, static
-from deedbox.web.frame import query as queries
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import Doors
-from deedbox.web.frame.guard import Guard, confirm
-from deedbox.web.frame.head import App
-from deedbox.web.frame.metrics import Metrics
+from deedbox.web.http import body, brand, head, openapi, options, static
+from deedbox.web.http import query as queries
+from deedbox.web.http.auth import Doors
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.guard import Guard, confirm
+from deedbox.web.http.head import App
+from deedbox.web.http.metrics import Metrics
 from deedbox.web.mcp import routes as mcp
 from deedbox.web.public import authority, embed, operations, reference
 from deedbox.web.public import verify as verify_pages

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from deedbox.kernel import acts, limits
-from deedbox.kernel.acts import Doer
+from deedbox.kernel import admin_log, limits
+from deedbox.kernel.admin_log import Doer
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Box, Secret
 from deedbox.kernel.db import Tx
@@ -198,7 +198,7 @@ def _changed(tx: Tx, before: HookRow, after: HookRow) -> Hook:
 
 def _note(tx: Tx, who: Doer, act: str, row: HookRow, now: datetime) -> None:
     # The host alone: a target's path may hold what opens it.
-    acts.done(tx, who, act, (row.id, row.description or urlsplit(row.target_url).hostname or row.id), at=now)
+    admin_log.done(tx, who, act, (row.id, row.description or urlsplit(row.target_url).hostname or row.id), at=now)
 
 
 def _known(events: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from tests.api.answers import repeated
 from tests.api.hooks.conftest import Desk
-from tests.rigs.signatures import Delivery, accepts
+from tests.faults.signatures import Delivery, accepts
 from tests.webhooks.sink import Received, Reply, answering
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from deedbox.webhooks import catalogue
 from tests.api.conftest import Api
 from tests.api.hooks.conftest import Desk
 from tests.api.signing.conftest import LEASE, signer
-from tests.rigs.signatures import Delivery, accepts
+from tests.faults.signatures import Delivery, accepts
 from tests.webhooks.sink import Received
 from tests.webhooks.test_feed import MEANINGS
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.web.frame.form import clean
+from deedbox.web.http.multipart import clean
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.files import BOUNDARY, TEXT, doc_id, form, part, pdf, rows, send, stored, upload

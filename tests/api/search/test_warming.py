@@ -19,7 +19,7 @@ from tests.api.conftest import Api, opened
 from tests.api.search.conftest import Search
 from tests.api.search.test_pages import owner, shown
 from tests.conftest import HandClock
-from tests.rigs.installation import ROOT
+from tests.faults.installation import ROOT
 from tests.search import held_server
 from tests.search.gate import Gate
 from tests.search.hashing import HashingEmbedder

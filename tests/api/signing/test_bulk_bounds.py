@@ -14,7 +14,7 @@ from deedbox.kernel import limits
 from deedbox.signing.bulk import accept
 from deedbox.signing.bulk.model import NewBulkSend, NewRow, ReadRow
 from deedbox.signing.new_document import NewSigner
-from deedbox.web.frame.doors import door
+from deedbox.web.http.auth import door
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
 from tests.api.signing.test_bulk import PATH, documents, row, rows_of, send, send_csv, settled, template

@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 import deedbox
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.signing.completion import verify_sealed
-from deedbox.web.dashboard import device, dots
-from deedbox.words.dashboard import WORDS
+from deedbox.web.dashboard import device, initials
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.dashboard import signed_in
@@ -207,7 +207,7 @@ async def test_buttons_come_with_their_questions_and_pages_once_they_are_there(o
     [("Ana María Núñez", "AN"), ("ann", "A"), ("Ann Lee", "AL"), ("王小明", "王"), ("Ben (ACME)", "BA"), ("", "?")],
 )
 def test_a_dot_has_the_letters_of_the_first_and_the_last_word(name: str, letters: str) -> None:
-    assert dots.initials(name) == letters
+    assert initials.initials(name) == letters
 
 
 async def test_those_whose_turn_it_is_are_reminded_once_an_hour(office: Office) -> None:

@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl
 import httpx
 import pytest
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n import numbers
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.words import numbers
 from tests.api.signing.conftest import Office, signer
 from tests.pdf.papers import text_of
 
@@ -170,14 +170,14 @@ async def test_a_cleared_default_stays_cleared_and_one_left_alone_holds(office: 
     assert (refused.status_code, refused.json()["error"]) == (400, "Text: This must be filled in")
 
 
-@pytest.mark.parametrize("language", words.LANGUAGES)
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
 async def test_the_page_says_what_is_wrong_beside_each_field_in_the_signers_language_and_keeps_all(
     office: Office, language: str
 ) -> None:
     fields = [field(kind, at) for at, kind in enumerate(KINDS)]
     document = await with_fields(office, *fields, signers=[signer("ann", language=language)])
     where = ids(document)
-    said = words.of_use(language, "refusal")
+    said = i18n.of_use(language, "refusal")
     typed = {where["date"]: "3rd of May", where["email"]: "ann at home", where["number"]: "1..5", where["text"]: "Bonn"}
     async with on_page(office, document) as (browser, own):
         page = await browser.post(own, data={**FORM, **typed, where["select"]: ""}, headers=HTML)
@@ -195,7 +195,7 @@ async def test_the_page_says_what_is_wrong_beside_each_field_in_the_signers_lang
             assert box is not None
             assert f'value="{text}"' in box[0], "what was typed stays"
             assert ('aria-describedby="' in box[0]) == (text != "Bonn")
-        assert words.table(language)["page.wrong_fields"] in page.text
+        assert i18n.table(language)["page.wrong_fields"] in page.text
         amount = numbers.written(language, "-1234567.5")
         good = {where["date"]: "2026-05-03", where["email"]: "ann@example.org", where["number"]: amount}
         ticked = {where["select"]: "red", where["checkbox"]: "true", where["text"]: "Bonn"}
@@ -241,12 +241,12 @@ async def test_a_decline_that_fails_leaves_the_form_as_it_was(office: Office) ->
             assert re.search(text, form), text
 
 
-@pytest.mark.parametrize("language", words.LANGUAGES)
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
 @pytest.mark.one_database
 async def test_refusals_of_the_form_and_the_session_are_in_the_signers_language(office: Office, language: str) -> None:
     people = [signer("ann", language=language), signer("bob")]
     document = await office.create(signers=people, send=True)
-    said = words.of_use(language, "refusal")
+    said = i18n.of_use(language, "refusal")
     async with on_page(office, document) as (browser, own):
         assert said["no_act"] in (await browser.post(own, data={}, headers=HTML)).text
         assert said["consent"] in (await browser.post(own, data={"act": "sign", "signature": "Ann"}, headers=HTML)).text
@@ -272,7 +272,7 @@ async def test_a_form_that_is_not_utf_8_is_refused_and_nothing_is_signed(office:
         for bad in (body, body.replace(b"%FC", b"\xfc")):
             answer = await browser.post(own, content=bad, headers=headers)
             assert answer.status_code == 400
-            assert words.table("en")["page.refused_400"] in answer.text
+            assert i18n.table("en")["page.refused_400"] in answer.text
         many = "&".join(["x=1"] * (limits.PAGE_FORM_FIELDS + 1))
         assert (await browser.post(own, content=many, headers=headers)).status_code == 400
         good = body.replace(b"%FC", "ü".encode())

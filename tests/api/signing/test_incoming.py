@@ -11,7 +11,7 @@ import pytest
 from deedbox.evidence import file as evidence_file
 from deedbox.kernel.db import migrations
 from deedbox.pdf import annotations, clean, intake, signed_input
-from deedbox.signing.paper.intake import CONVERTED_LATER, NOT_LOCKED
+from deedbox.signing.preparation.intake import CONVERTED_LATER, NOT_LOCKED
 from tests.api.answers import faults
 from tests.api.signing.conftest import LEASE, Office, signer
 from tests.api.signing.test_papers import FIELD, PATH, sent_as

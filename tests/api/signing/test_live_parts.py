@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from deedbox.evidence import chain
-from deedbox.web.frame import pages
+from deedbox.web.http import pages
 from tests.api.signing.conftest import Office
 from tests.api.signing.dashboard import signed_in
 from tests.api.signing.packets import three

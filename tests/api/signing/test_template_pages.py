@@ -12,7 +12,7 @@ import pytest
 
 from deedbox.pdf import convert
 from deedbox.web.dashboard.templates import lasting
-from deedbox.web.frame.page_files import ACCEPT, called
+from deedbox.web.http.page_files import ACCEPT, called
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.pages import once, owner, shown, upload, went, words

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 import deedbox
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.web.public import reasons
 from tests.api.signing.conftest import LEASE, Office
@@ -50,7 +50,7 @@ async def test_each_verdict_is_one_sentence_with_icon_and_word(office: Office) -
         "unrecognised": sealed_by(Authority("Elsewhere"), paper()),
         "unexplained": b"%PDF-1.7\nThis is no PDF.",
     }
-    say = words.of_use("en", "verify")
+    say = i18n.of_use("en", "verify")
     for verdict, data in files.items():
         answer = await checked(office, data)
         sentence = say[f"verdict.{verdict}"].format(date="1 March 2026")
@@ -68,15 +68,15 @@ async def test_page_and_api_say_the_same(office: Office) -> None:
     for data in (sealed, sealed[:-1] + b" ", LEASE):
         api = await office.api.call("POST", "/api/v1/verify", files={"file": ("a.pdf", data)})
         page = await checked(office, data)
-        assert words.of_use("en", "verify")[f"word.{api.json()['verdict']}"] in page.text
+        assert i18n.of_use("en", "verify")[f"word.{api.json()['verdict']}"] in page.text
         assert api.json()["sha256"] in page.text
 
 
 @pytest.mark.one_database
 async def test_the_verdict_and_its_checks_are_told_in_eight_languages(office: Office) -> None:
     told = ("verdict.unexplained", "word.unexplained", "check.audit_chain", "passed.none", "openssl_how", "another")
-    for language in words.LANGUAGES:
-        say = words.of_use(language, "verify")
+    for language in i18n.LANGUAGES:
+        say = i18n.of_use(language, "verify")
         answer = await checked(office, b"%PDF-1.7\nThis is no PDF.", **{"Accept-Language": language})
         assert [name for name in told if say[name].replace("'", "&#39;") not in answer.text] == [], language
 
@@ -140,19 +140,19 @@ async def test_the_address_chooses_the_language_and_every_way_on_keeps_it(office
     files = {"file": ("lease.pdf", LEASE, "application/pdf")}
     verdict = await office.api.call("POST", "/verify?lang=de", key=None, files=files, headers=english)
     assert 'href="/verify?lang=de"' in verdict.text
-    assert words.of_use("de", "verify")["verdict.unsigned"] in verdict.text
+    assert i18n.of_use("de", "verify")["verdict.unsigned"] in verdict.text
 
 
 @pytest.mark.one_database
 async def test_the_reasons_of_a_verdict_are_told_in_the_reader_s_language(office: Office) -> None:
     altered = (await made(office)).replace(b"%PDF-1.7", b"%PDF-1.6", 1)
     stranger = sealed_by(Authority("Elsewhere"), paper())
-    for number, language in enumerate(words.LANGUAGES, 1):
-        say, reader = words.of_use(language, "reason"), {"Accept-Language": language, "address": f"127.0.0.{number}"}
+    for number, language in enumerate(i18n.LANGUAGES, 1):
+        say, reader = i18n.of_use(language, "reason"), {"Accept-Language": language, "address": f"127.0.0.{number}"}
         for data, name in ((altered, "unfit"), (stranger, "no_root")):
             page = html.unescape((await checked(office, data, **reader)).text)
             assert say[name] in page, (language, name)
-            assert (words.of_use("en", "reason")[name] in page) == (language == "en"), (language, name)
+            assert (i18n.of_use("en", "reason")[name] in page) == (language == "en"), (language, name)
 
 
 def constants() -> list[str]:
@@ -165,14 +165,14 @@ def constants() -> list[str]:
 
 def test_every_reason_that_has_words_is_one_that_is_given() -> None:
     given = "\n".join(constants())
-    for name, sentence in words.of_use("en", "reason").items():
+    for name, sentence in i18n.of_use("en", "reason").items():
         known = name in reasons.OWN or sentence.rstrip(".").removesuffix("{at}") in given
         # A time-stamp that was added or taken away is one sentence with two words.
         assert known or name in ("stamp_added", "stamp_removed"), name
 
 
 def test_what_only_experts_understand_stands_beside_a_sentence() -> None:
-    say = words.of_use("de", "reason")
+    say = i18n.of_use("de", "reason")
     assert reasons.told("The time-stamp was added: the seal says that it has none.", "de") == (
         say["stamp_added"], "the seal says that it has none",
     )  # fmt: skip
@@ -186,14 +186,14 @@ def test_what_only_experts_understand_stands_beside_a_sentence() -> None:
 
 @pytest.mark.one_database
 async def test_file_that_is_no_pdf_is_called_that_on_the_page(office: Office) -> None:
-    for number, language in enumerate(words.LANGUAGES, 1):
-        say, reader = words.of_use(language, "verify"), {"Accept-Language": language, "address": f"127.0.1.{number}"}
+    for number, language in enumerate(i18n.LANGUAGES, 1):
+        say, reader = i18n.of_use(language, "verify"), {"Accept-Language": language, "address": f"127.0.1.{number}"}
         page = html.unescape((await checked(office, b"PK\x03\x04 a text document", **reader)).text)
         for name in ("word.not_pdf", "verdict.not_pdf"):
             assert say[name] in page, (language, name)
         assert say["verdict.unexplained"] not in page
     damaged = (await checked(office, LEASE[: len(LEASE) // 2], address="127.0.1.99")).text
-    assert words.of_use("en", "verify")["word.not_pdf"] not in damaged
+    assert i18n.of_use("en", "verify")["word.not_pdf"] not in damaged
 
 
 @pytest.mark.one_database

@@ -13,7 +13,7 @@ from deedbox.kernel.sandbox import SandboxFailed, Sink, Stream
 from deedbox.search.extract import Extractor, extract, packed
 from deedbox.search.extract.kinds import KINDS, PICTURES, kind_of
 from deedbox.search.upload import Extraction
-from tests.rigs.hostile import STALLER, handmade
+from tests.faults.hostile import STALLER, handmade
 from tests.search.extract.pdfs import lines, paged
 from tests.search.extract.test_office import FILES
 from tests.search.extract.words import archive, docx, paragraph

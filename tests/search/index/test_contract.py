@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from deedbox.kernel import limits
 from deedbox.search.index import Change, Hit, Index, Sieve
 from deedbox.search.index.local import LocalIndex
+from tests.faults import FULL
 from tests.postgres import Cluster
-from tests.rigs import FULL
 from tests.search.index.model import DIMENSIONS, Model, assert_same, change, entry, in_order, places, vector
 from tests.search.index.on_postgres import postgres_indexes
 

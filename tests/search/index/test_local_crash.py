@@ -10,7 +10,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.search.index.local import LocalIndex
-from tests.rigs import FULL
+from tests.faults import FULL
 from tests.search.index.crasher import REWRITE_ROWS, nth
 from tests.search.index.model import DIMENSIONS, Model, assert_same
 

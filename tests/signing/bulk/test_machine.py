@@ -15,8 +15,8 @@ from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.errors import BadRequest, Conflict
-from deedbox.kernel.under_way import UnderWay
-from deedbox.signing import desk as desks
+from deedbox.kernel.in_flight import UnderWay
+from deedbox.signing import action_context as desks
 from deedbox.signing.actions.create_template import from_document
 from deedbox.signing.bulk import accept, model, moves, send_rows, store
 from deedbox.signing.bulk.model import BulkSend, Move, NewBulkSend, NewRow, ReadRow, Row

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.under_way import UnderWay
+from deedbox.kernel.in_flight import UnderWay
 from deedbox.signing.bulk import turns
 
 STEPS = 1000

@@ -13,7 +13,7 @@ from deedbox.accounts.members import members, store
 from deedbox.accounts.members.members import MemberRecord
 from deedbox.accounts.members.store import InvitationRow
 from deedbox.accounts.roles import Role, scopes_of
-from deedbox.kernel import acts, limits, tokens
+from deedbox.kernel import admin_log, limits, tokens
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
@@ -62,7 +62,7 @@ def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> MadeIn
         expires_at=instant(now + timedelta(days=limits.INVITATION_DAYS)),
     )
     store.add_invitation(tx, row, sha256(token.reveal()))
-    acts.done(tx, caller, "member.invited", (row.id, row.email or row.role), at=now)
+    admin_log.done(tx, caller, "member.invited", (row.id, row.email or row.role), at=now)
     return MadeInvitation(members.get(tx, caller, row.id, now=now), token)
 
 
@@ -96,7 +96,9 @@ def join(tx: Tx, token: str, person_id: str, *, now: datetime) -> Invited:
         raise NotFound("This invitation was used at this very moment. Ask who sent it for another one.")
     accounts_store.add_member(tx, found.workspace_id, person_id, found.role, instant(now))
     who = (person_id, accounts_store.name_of(tx, person_id))
-    acts.record(tx, found.workspace_id, by=who, act="member.joined", subject=(found.workspace_id, found.role), at=now)
+    admin_log.record(
+        tx, found.workspace_id, by=who, act="member.joined", subject=(found.workspace_id, found.role), at=now
+    )
     return found
 
 

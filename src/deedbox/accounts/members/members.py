@@ -12,7 +12,7 @@ from deedbox.accounts.members import store
 from deedbox.accounts.members.store import MemberRow
 from deedbox.accounts.roles import Role, scopes_of
 from deedbox.accounts.sessions import store as sessions_store
-from deedbox.kernel import acts
+from deedbox.kernel import admin_log
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Conflict, Forbidden, NotFound
@@ -63,7 +63,7 @@ def change_role(tx: Tx, caller: Caller, member_id: str, role: Role, *, now: date
     if member.role == "owner":
         _need_other_owner(tx, caller.workspace_id, member_id)
     store.set_role(tx, caller.workspace_id, member_id, role)
-    acts.done(tx, caller, f"member.made_{role}", _named(member), at=now)
+    admin_log.done(tx, caller, f"member.made_{role}", _named(member), at=now)
     return record(msgspec.structs.replace(member, role=role))
 
 
@@ -72,14 +72,14 @@ def remove(tx: Tx, caller: Caller, member_id: str, *, now: datetime) -> MemberRe
     member = _demand(tx, caller, member_id, now)
     if member.status == "invited":
         store.drop_invitation(tx, member.id)
-        acts.done(tx, caller, "member.withdrawn", _named(member), at=now)
+        admin_log.done(tx, caller, "member.withdrawn", _named(member), at=now)
         return record(member)
     need_role(caller, member.role)
     if member.role == "owner":
         _need_other_owner(tx, caller.workspace_id, member_id)
     store.remove(tx, caller.workspace_id, member_id)
     sessions_store.end_in(tx, caller.workspace_id, member_id)
-    acts.done(tx, caller, "member.left" if caller.id == member_id else "member.removed", _named(member), at=now)
+    admin_log.done(tx, caller, "member.left" if caller.id == member_id else "member.removed", _named(member), at=now)
     return record(member)
 
 

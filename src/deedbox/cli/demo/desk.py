@@ -16,8 +16,8 @@ from deedbox.client import ApiError, AsyncDeedbox, NewQuery
 from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.errors import DeedboxError
-from deedbox.web.frame.guard import refuse_other_sites
-from deedbox.web.frame.static import shelf, static
+from deedbox.web.http.guard import refuse_other_sites
+from deedbox.web.http.static import shelf, static
 
 _POLICY = (
     "default-src 'none'; script-src 'self'{server}; style-src 'self'; img-src 'self'; connect-src 'self';"

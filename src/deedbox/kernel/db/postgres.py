@@ -20,7 +20,7 @@ from psycopg.pq import TransactionStatus
 
 from deedbox.kernel import limits, log, tasks, turns
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, notices
-from deedbox.kernel.db.put_off import PutOff
+from deedbox.kernel.db.deferred import PutOff
 from deedbox.kernel.errors import Code, SetupError, Unavailable
 from deedbox.kernel.traces import span
 

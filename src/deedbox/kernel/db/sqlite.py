@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from deedbox.kernel import limits, turns
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, grams
-from deedbox.kernel.db.put_off import PutOff
+from deedbox.kernel.db.deferred import PutOff
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 from deedbox.kernel.traces import span
 

@@ -7,9 +7,9 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
+from deedbox.search.query_syntax import folded
 from deedbox.search.store import ANSWERING_COLUMNS, read_upload
 from deedbox.search.upload import Chunk, Upload
-from deedbox.search.wording import folded
 
 _CHUNK = "number, text, char_start, char_end, page, heading, ocr"
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import tantivy
 
 from deedbox.kernel import limits
-from deedbox.search.index import Entry, languages, signs
+from deedbox.search.index import Entry, languages, wildcards
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309a\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
@@ -93,7 +93,7 @@ def _parted(query: str) -> tuple[list[str], str]:
         begins[folded[0]] = None
         return " "
 
-    rest = signs.BEGUN.sub(take, query) if "*" in query else query
+    rest = wildcards.BEGUN.sub(take, query) if "*" in query else query
     return list(begins), rest
 
 

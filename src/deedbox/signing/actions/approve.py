@@ -2,13 +2,13 @@
 
 import msgspec
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing import parties, states
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import sign
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
-from deedbox.words.refusals import refused
 
 
 def approve(desk: Desk, packet: Packet, signer_id: str, seen: Circumstances) -> Packet:

@@ -4,18 +4,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import attachments, parties
+from deedbox.signing.action_context import Desk, Office
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.turn import at_turn
 from deedbox.signing.answers import settled
-from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Attachment, Document, Packet
 from deedbox.signing.store import attachments as store
-from deedbox.words.refusals import refused
 
 
 @asynccontextmanager

@@ -5,16 +5,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
 from deedbox.kernel.errors import BadRequest
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import create
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create_packet import Sheet, create_packet
 from deedbox.signing.actions.draw import draw_brought
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import NewDocument, NewFile
 from deedbox.signing.new_packet import NewPacket
-from deedbox.signing.paper import Original, Paper, PaperFile
-from deedbox.signing.paper.intake import RefusedFiles
+from deedbox.signing.preparation import Original, Paper, PaperFile
+from deedbox.signing.preparation.intake import RefusedFiles
 
 
 class Bare(NamedTuple):

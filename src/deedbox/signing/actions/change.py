@@ -10,16 +10,16 @@ from msgspec import UNSET
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing import sessions, states
+from deedbox.signing.action_context import Desk, Office, document_in, only_together
 from deedbox.signing.actions import convert, draft_people, expire, remind, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.actions.create_from_template import paper_of
-from deedbox.signing.desk import Desk, Office, document_in, only_together
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, KnownField, SignerChange, end_of, numbered
-from deedbox.signing.paper import Original, Paper, Plan, StoredPaper
 from deedbox.signing.prefill import left_for_tags
+from deedbox.signing.preparation import Original, Paper, Plan, StoredPaper
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents, sketches
 

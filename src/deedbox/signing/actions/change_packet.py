@@ -13,13 +13,13 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.ids import new_id
 from deedbox.signing import sessions, states
+from deedbox.signing.action_context import Desk, Office, document_in
 from deedbox.signing.actions import convert, draft_people, expire, send
 from deedbox.signing.actions.change import originals_of, plan_timers
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.actions.create_from_template import paper_of
-from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.new_document import (
     DocumentChange,
@@ -31,8 +31,8 @@ from deedbox.signing.new_document import (
     unplaced,
 )
 from deedbox.signing.new_packet import PacketChange
-from deedbox.signing.paper import Original, Paper, Plan, StoredPaper
-from deedbox.signing.paper.intake import RefusedFiles
+from deedbox.signing.preparation import Original, Paper, Plan, StoredPaper
+from deedbox.signing.preparation.intake import RefusedFiles
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents, sketches
 

@@ -14,14 +14,14 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.ids import new_id
+from deedbox.signing.action_context import Desk, Office
 from deedbox.signing.actions import convert_template
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.convert_template import Unmade, originals_of, try_out
 from deedbox.signing.actions.create import made_file
-from deedbox.signing.desk import Desk, Office
 from deedbox.signing.new_document import NewFile, numbered, without_field
-from deedbox.signing.paper import Original
-from deedbox.signing.paper.by_role import check_fields, check_files, check_roles, need_roles, sample_parties
+from deedbox.signing.preparation import Original
+from deedbox.signing.preparation.by_role import check_fields, check_files, check_roles, need_roles, sample_parties
 from deedbox.signing.sketch import named
 from deedbox.signing.store import sketches, templates
 from deedbox.signing.template import Content, Template, TemplateChange, TemplateField

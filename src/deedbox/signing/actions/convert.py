@@ -14,15 +14,15 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.signing import states
+from deedbox.signing.action_context import SERVER, Desk, Office, document_in
 from deedbox.signing.actions import send
 from deedbox.signing.actions.draw import draw_brought
 from deedbox.signing.completion.rehearsal import Rehearsal
-from deedbox.signing.desk import SERVER, Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import KnownField, NewField, NewParty
-from deedbox.signing.paper import Original, Paper, PaperFile, Plan, Planner, StoredPaper
-from deedbox.signing.paper.intake import Intake
-from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.preparation import Original, Paper, PaperFile, Plan, Planner, StoredPaper
+from deedbox.signing.preparation.intake import Intake
+from deedbox.signing.preparation.placing import laid_out
 from deedbox.signing.store import documents
 
 _KNOWN_FIELDS = msgspec.json.Decoder(list[KnownField])

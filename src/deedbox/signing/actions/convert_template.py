@@ -13,11 +13,11 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.sandbox import SandboxFailed
+from deedbox.signing.action_context import Desk, Office
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create_from_template import drafted, ready_of
-from deedbox.signing.desk import Desk, Office
-from deedbox.signing.paper import Original, Paper, PaperFile, Plan
-from deedbox.signing.paper.by_role import (
+from deedbox.signing.preparation import Original, Paper, PaperFile, Plan
+from deedbox.signing.preparation.by_role import (
     ByRole,
     by_role,
     check_fields,

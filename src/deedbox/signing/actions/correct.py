@@ -4,18 +4,18 @@ from typing import Any
 
 import msgspec
 
+from deedbox.i18n.refusals import wrong_values
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import attachments, parties, sessions, states
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import convert, draft_people, draw, remind, send
 from deedbox.signing.actions.create import need_access_code, need_delegable, need_told_apart
-from deedbox.signing.desk import Desk
 from deedbox.signing.field_value import fault
 from deedbox.signing.model import Packet, Party, Signer
 from deedbox.signing.new_document import SignerChange
 from deedbox.signing.store import documents, people
-from deedbox.words.refusals import wrong_values
 
 _TOLD = ("email", "name", "language", "time_zone", "auth", "delegation")
 """What the trail tells of a correction; of an access code, only that there is another."""

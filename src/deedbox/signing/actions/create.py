@@ -14,9 +14,9 @@ from deedbox.kernel.mailbox import one_line
 from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import sessions, states
+from deedbox.signing.action_context import Desk, Occasion, Office
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.model import Auth, Document, File, Packet, Party, Signer, Source
 from deedbox.signing.new_document import (
     KnownParty,
@@ -28,8 +28,8 @@ from deedbox.signing.new_document import (
     NewSigner,
     end_of,
 )
-from deedbox.signing.paper import Original, Paper
-from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.preparation import Original, Paper
+from deedbox.signing.preparation.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
 

@@ -14,9 +14,9 @@ from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.pdf.marks import Place
 from deedbox.signing import sessions, states
+from deedbox.signing.action_context import Desk, Occasion, Office
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions import create as creation
-from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.model import Document, Packet, Source
 from deedbox.signing.new_document import (
     KnownField,
@@ -26,9 +26,9 @@ from deedbox.signing.new_document import (
     end_of,
     without_field,
 )
-from deedbox.signing.paper import StoredPaper
-from deedbox.signing.paper.by_role import renewed
-from deedbox.signing.paper.placing import laid_out, place_of
+from deedbox.signing.preparation import StoredPaper
+from deedbox.signing.preparation.by_role import renewed
+from deedbox.signing.preparation.placing import laid_out, place_of
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import templates
 from deedbox.signing.template import FromTemplate, Role, Template, TemplateField

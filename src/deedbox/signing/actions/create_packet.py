@@ -10,16 +10,16 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.signing import sessions, states
+from deedbox.signing.action_context import Desk, Office
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import laid, made_file, named_parties, new_packet
 from deedbox.signing.actions.create_from_template import ReadyTemplate, as_asked, created, joined_metadata, ready
-from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Document, File, Packet, Source
 from deedbox.signing.new_document import NewDocument, NewFile, end_of
 from deedbox.signing.new_packet import NewPacket
-from deedbox.signing.paper import Original, Paper
-from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.preparation import Original, Paper
+from deedbox.signing.preparation.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
 

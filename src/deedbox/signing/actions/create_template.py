@@ -14,17 +14,17 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.signing import parties, states
+from deedbox.signing.action_context import Desk, Office, document_of
 from deedbox.signing.actions import convert_template
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.convert_template import Unmade, try_out
 from deedbox.signing.actions.create import DEFAULT_LANGUAGE, made_file
-from deedbox.signing.desk import Desk, Office, document_of
 from deedbox.signing.model import Document, Field, File, Packet, Party, Signer
 from deedbox.signing.model import Role as PersonRole
 from deedbox.signing.new_document import NewFile, as_known
-from deedbox.signing.paper import Original
-from deedbox.signing.paper.by_role import check_fields, check_files, check_roles, renewed, template_field
-from deedbox.signing.paper.placing import place_of
+from deedbox.signing.preparation import Original
+from deedbox.signing.preparation.by_role import check_fields, check_files, check_roles, renewed, template_field
+from deedbox.signing.preparation.placing import place_of
 from deedbox.signing.store import templates
 from deedbox.signing.template import Content, NewTemplate, Role, Template, TemplateField
 

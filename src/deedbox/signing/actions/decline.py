@@ -3,9 +3,9 @@
 import msgspec
 
 from deedbox.signing import parties, states
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions.end import end
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Decline, Packet
 
 _EVENT = "document.declined"

@@ -5,21 +5,21 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import attachments, parties, states
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import send
 from deedbox.signing.actions.correct import need_room
 from deedbox.signing.actions.create import need_told_apart
 from deedbox.signing.actions.turn import Circumstances, at_turn
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Packet, Signer
 from deedbox.signing.new_document import Email, Name
 from deedbox.signing.store import people
-from deedbox.words.refusals import refused
 
 
 class Delegation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

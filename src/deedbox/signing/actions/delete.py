@@ -2,7 +2,7 @@
 
 from deedbox.kernel.blobs import store as blobs
 from deedbox.signing import states
-from deedbox.signing.desk import Desk
+from deedbox.signing.action_context import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.store import documents
 

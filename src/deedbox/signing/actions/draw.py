@@ -14,10 +14,10 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.mailbox import one_line
 from deedbox.signing import states
-from deedbox.signing.desk import packet_of
+from deedbox.signing.action_context import packet_of
 from deedbox.signing.model import Document, Packet, Signer
-from deedbox.signing.paper import PaperFile
-from deedbox.signing.paper.by_role import by_role
+from deedbox.signing.preparation import PaperFile
+from deedbox.signing.preparation.by_role import by_role
 from deedbox.signing.sketch import (
     DrawnFields,
     Sketch,

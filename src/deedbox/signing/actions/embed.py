@@ -3,7 +3,7 @@
 from deedbox.kernel.clock import Instant
 from deedbox.kernel.crypto import Secret
 from deedbox.signing import sessions
-from deedbox.signing.desk import Desk
+from deedbox.signing.action_context import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.store.links import Voucher
 

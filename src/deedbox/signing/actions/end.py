@@ -1,7 +1,7 @@
 """End: nobody can sign any more, or someone need not; whoever was invited hears of it."""
 
 from deedbox.signing import attachments, parties
-from deedbox.signing.desk import Desk
+from deedbox.signing.action_context import Desk
 from deedbox.signing.model import Packet
 
 

@@ -4,20 +4,20 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound, TooManyRequests
 from deedbox.signing import parties, sessions
+from deedbox.signing.action_context import Desk, Office
 from deedbox.signing.actions.turn import Circumstances
-from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Packet, Party, Signer, consent
 from deedbox.signing.sessions import FreshCode, Session, TriedCode
 from deedbox.signing.store import documents, people
 from deedbox.signing.store.links import Link
-from deedbox.words.refusals import refused
 
 
 class Entrance(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime, code:
         if signer.auth == "email_code":
             detail["code_mailed"] = mailed
         if visit.agreed and asks_consent(found):
-            shown = visit.agreed if visit.agreed in words.LANGUAGES else signer.language
+            shown = visit.agreed if visit.agreed in i18n.LANGUAGES else signer.language
             detail["consent"] = agreed = consent(packet, msgspec.structs.replace(signer, language=shown))
             sessions.agree(tx, opened, agreed, now=now)
         for document in packet.documents:

@@ -9,8 +9,8 @@ from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.jobs import Work
 from deedbox.signing import states
+from deedbox.signing.action_context import SERVER, Desk, Office
 from deedbox.signing.actions.end import end
-from deedbox.signing.desk import SERVER, Desk, Office
 from deedbox.signing.model import Packet
 from deedbox.signing.store import documents
 

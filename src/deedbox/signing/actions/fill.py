@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
+from deedbox.i18n.refusals import wrong_values
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.signing import parties
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions.turn import at_turn
 from deedbox.signing.answers import groups, settled
-from deedbox.signing.desk import Desk
 from deedbox.signing.field_value import fault, fault_of, kept
 from deedbox.signing.model import Field, Packet, Party, Signer
 from deedbox.signing.store import people
-from deedbox.words.refusals import wrong_values
 
 _GIVEN_OTHERWISE = ("attachment", "date_signed")
 """Types that have their own sentence for who writes a value into them."""

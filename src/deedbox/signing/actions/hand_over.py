@@ -2,8 +2,8 @@
 
 from deedbox.kernel.crypto import Secret
 from deedbox.signing import sessions
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions.enter import Visit
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.store.links import Voucher
 

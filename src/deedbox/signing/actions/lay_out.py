@@ -11,17 +11,17 @@ from msgspec.structs import replace
 
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing import sketch as sketches
+from deedbox.signing.action_context import Desk, Office
 from deedbox.signing.actions import change, change_packet, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.actions.draw import Drawing, drawing
-from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Document, Message, Packet, Reminders
 from deedbox.signing.new_document import DocumentChange, KnownField, KnownParty, UnlockedFile
 from deedbox.signing.new_packet import PacketChange
 from deedbox.signing.notifier import Notifier
-from deedbox.signing.paper import StoredPaper
-from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.preparation import StoredPaper
+from deedbox.signing.preparation.placing import laid_out
 from deedbox.signing.store import documents
 from deedbox.signing.store.sketches import CHANGED
 

@@ -10,8 +10,8 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import TooManyRequests
 from deedbox.kernel.jobs import Work
 from deedbox.signing import parties, sessions, states
+from deedbox.signing.action_context import Desk, Office
 from deedbox.signing.actions.expire import is_due
-from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Packet, Reminders, Signer
 from deedbox.signing.store import documents
 

@@ -8,8 +8,8 @@ import msgspec
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing import parties, sessions, states
+from deedbox.signing.action_context import SERVER, Desk
 from deedbox.signing.actions import expire, remind
-from deedbox.signing.desk import SERVER, Desk
 from deedbox.signing.model import Packet, Party
 from deedbox.signing.new_document import NewParty
 from deedbox.signing.notifier import Notifier

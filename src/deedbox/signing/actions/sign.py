@@ -6,25 +6,25 @@ from typing import Any
 
 import msgspec
 
+from deedbox.i18n.refusals import refused, wrong_values
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest, Conflict, Saying
 from deedbox.pdf.strokes import Drawing, kept
 from deedbox.signing import attachments, parties, show_if, states
+from deedbox.signing.action_context import Desk, Office
 from deedbox.signing.actions import send
 from deedbox.signing.actions.end import dismiss
 from deedbox.signing.actions.fill import checked
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.answers import answered, groups
 from deedbox.signing.completion import finalize
-from deedbox.signing.desk import Desk, Office
 from deedbox.signing.field_value import BY_HAND, check_by_hand, fault, fault_of
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Attachment, Document, Packet, Party, Signature, SignatureKind, Signer
 from deedbox.signing.store import attachments as kept_attachments
 from deedbox.signing.store import people
-from deedbox.words.refusals import refused, wrong_values
 
 _REQUIRED = {"checkbox": "required_tick", "attachment": "required_file"}
 """The sentences for fields that are not simply filled in."""

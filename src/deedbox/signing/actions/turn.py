@@ -4,12 +4,12 @@ from datetime import datetime
 
 import msgspec
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel.errors import Conflict
 from deedbox.signing import parties, states
 from deedbox.signing.actions.expire import is_due
 from deedbox.signing.model import Identity, Packet, Party, Signer, consent
 from deedbox.signing.store.links import Consent, LinkKind, Voucher
-from deedbox.words.refusals import refused
 
 _OVER = ("finalizing", "completed", "declined", "voided", "expired")
 """States in which a signer has nothing more to do; each has its sentence."""

@@ -3,8 +3,8 @@
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.signing import parties
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions.turn import Circumstances, is_shown
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.store import links, people
 

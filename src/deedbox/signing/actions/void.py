@@ -3,8 +3,8 @@
 import msgspec
 
 from deedbox.signing import parties, states
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions.end import end
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet, Void
 
 

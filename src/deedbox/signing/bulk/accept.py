@@ -14,6 +14,7 @@ from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.ids import new_id
+from deedbox.signing.action_context import Desk, Occasion, Office
 from deedbox.signing.actions import create_from_template, send
 from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import model, store, turns
@@ -29,7 +30,6 @@ from deedbox.signing.bulk.model import (
     ReadRow,
 )
 from deedbox.signing.bulk.store import KnownRow
-from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.new_document import NewParty
 
 BULK_JOB = "bulk_send"

@@ -5,10 +5,10 @@ from msgspec.structs import asdict, replace
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.kernel.outbox import News
+from deedbox.signing.action_context import Desk
 from deedbox.signing.bulk import model, store
 from deedbox.signing.bulk.accept import begin, reopened
 from deedbox.signing.bulk.model import BulkSend
-from deedbox.signing.desk import Desk
 
 COMPLETED = "bulk_send.completed"
 

@@ -16,12 +16,12 @@ from deedbox.kernel.db import Dialect, Tx
 from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.jobs import Work
 from deedbox.signing import sessions
+from deedbox.signing.action_context import Desk, Occasion, Office
 from deedbox.signing.actions import create_from_template, send
 from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import model, moves, store, turns
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS, BulkSend, NewRow
 from deedbox.signing.bulk.store import Outcome, QueuedRow
-from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import NewParty
 from deedbox.signing.sessions import HashedCodes

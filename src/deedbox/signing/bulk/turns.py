@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.kernel.under_way import UnderWay
+from deedbox.kernel.in_flight import UnderWay
 
 T = TypeVar("T")
 

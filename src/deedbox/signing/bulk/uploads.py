@@ -15,11 +15,11 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.rotation import EncryptedColumn
+from deedbox.signing.action_context import Desk, Office
 from deedbox.signing.bulk import accept, columns, store, table
 from deedbox.signing.bulk.accept import Report, Start
 from deedbox.signing.bulk.columns import Known, Say
 from deedbox.signing.bulk.model import BulkSend, Choice, Flaw, KeptReport, Upload
-from deedbox.signing.desk import Desk, Office
 
 ENCRYPTED_UPLOADS = EncryptedColumn(
     table="bulk_uploads", key_columns=("id",), column="content", place="bulk_uploads.content:{id}"

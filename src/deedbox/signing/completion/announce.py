@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from deedbox.signing import sessions
-from deedbox.signing.desk import Desk
+from deedbox.signing.action_context import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.notifier import SealedDocument, SealedFiles
 

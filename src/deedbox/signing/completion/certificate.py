@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.evidence.chain import Entry
 from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
@@ -142,7 +142,7 @@ def _in_all(told: Sequence[CertifiedSigner], known: Sequence[Facts]) -> Certifie
     """The person once, with what was shown to them and filled in by them in each document."""
     # Whoever signs does so in one document at least; in others there may be nothing for them to sign.
     first, titles = min(told, key=lambda one: one.status == "shown"), [facts.document.title for facts in known]
-    table = words.of_use(known[0].packet.language, "certificate")
+    table = i18n.of_use(known[0].packet.language, "certificate")
     steps = [step for step in first.steps if step.label != table["pages_shown"]]
     for label in (table["shown"], table["pages_shown"]):
         for title, one in zip(titles, told, strict=True):
@@ -170,7 +170,7 @@ def _files(facts: Facts, sealed_sha256: str) -> tuple[CertifiedFile, ...]:
 
 
 def _earlier(language: str, signature: EarlierSignature) -> str:
-    table = words.of_use(language, "certificate")
+    table = i18n.of_use(language, "certificate")
     at = signature.timestamped_at or signature.signed_at
     told = table["earlier_valid" if signature.valid else "earlier_invalid"]
     return told.format(signer=signature.signer, moment=_when(language, at) or table["earlier_undated"])
@@ -179,7 +179,7 @@ def _earlier(language: str, signature: EarlierSignature) -> str:
 def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, bytes]) -> CertifiedSigner:
     signer = as_in(facts, signer)
     signed, act, language = signer.signature, act_of(facts, signer), facts.packet.language
-    table = words.of_use(language, "certificate")
+    table = i18n.of_use(language, "certificate")
     consent = consent_of(signer, act)
     dated = {
         "notified": signer.notified_at,
@@ -259,7 +259,7 @@ def _text_shown(facts: Facts, signer: Signer) -> str | None:
 
 def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:
     language = facts.packet.language
-    table = words.of_use(language, "certificate")
+    table = i18n.of_use(language, "certificate")
     for field in signed_fields(facts, party, signer):
         if field.value is not None and field.type not in ("signature", "initials"):
             label = field.label or table[f"field.{field.type}"]
@@ -308,4 +308,4 @@ def _event(entry: Entry, known: Mapping[str, str]) -> CertifiedEvent:
 
 
 def _when(language: str, at: str | None, zone: str | None = None) -> str:
-    return words.moment(language, moment(at), zone, width="medium") if at else ""
+    return i18n.moment(language, moment(at), zone, width="medium") if at else ""

@@ -8,11 +8,11 @@ from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.pdf.completion import Completion
+from deedbox.signing.action_context import Office
 from deedbox.signing.completion import facts, verify_sealed
 from deedbox.signing.completion.certificate import Certified, completion, packet_completion
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.seal import Sealer, SealRequest
-from deedbox.signing.desk import Office
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.store.sealed import SealedFile
 

@@ -13,11 +13,11 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, DeedboxError
 from deedbox.kernel.jobs import Work
 from deedbox.signing import parties
+from deedbox.signing.action_context import SERVER, Desk, Office, shown_packet
 from deedbox.signing.completion import facts, verify_sealed
 from deedbox.signing.completion.announce import announce
 from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.facts import Facts
-from deedbox.signing.desk import SERVER, Desk, Office, shown_packet
 from deedbox.signing.model import Packet
 from deedbox.signing.notifier import SealedDocument
 from deedbox.signing.store import documents, sealed

@@ -13,7 +13,7 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.pdf.seal import SealIdentity
-from deedbox.signing.desk import document_of
+from deedbox.signing.action_context import document_of
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Brand, Document, Field, Packet, Party, Signer, attached_pages, first_page
 from deedbox.signing.parties import own_fields

@@ -16,6 +16,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.jobs import Work
 from deedbox.signing import parties, states
+from deedbox.signing.action_context import SERVER, Desk, Office, document_in
 from deedbox.signing.completion import certify_packet, facts, upgrade, verify_sealed
 from deedbox.signing.completion.announce import announce
 from deedbox.signing.completion.certificate import Certified
@@ -23,10 +24,9 @@ from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks
 from deedbox.signing.completion.seal import Sealer, SealRequest, signed_evidence
-from deedbox.signing.desk import SERVER, Desk, Office, document_in
 from deedbox.signing.model import Document, Seal
 from deedbox.signing.notifier import SealedDocument
-from deedbox.signing.paper.join import join
+from deedbox.signing.preparation.join import join
 from deedbox.signing.store import audit, documents, sealed
 from deedbox.signing.store.sealed import SealedFile
 

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Mapping
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel.clock import moment
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.signing.completion.facts import Facts
@@ -52,7 +52,7 @@ def pages_told(document: Document, field_id: str, language: str) -> str:
     """Where the file of the field lies behind the paper."""
     pages = attached_pages(document)[field_id]
     name = "mark.attachment" if len(pages) > 1 else "mark.attachment_page"
-    return words.table(language)[name].format(first=pages[0], last=pages[-1])
+    return i18n.table(language)[name].format(first=pages[0], last=pages[-1])
 
 
 def _caption(signer: Signer, language: str) -> tuple[str, ...]:
@@ -60,5 +60,5 @@ def _caption(signer: Signer, language: str) -> tuple[str, ...]:
     name = signer.name
     if any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name):
         name = f"\u2068{name}\u2069"  # set apart, or the name, which runs from the right, takes the day with it
-    told = words.table(language)["mark.signed"].format(name=name)
-    return told, words.moment(language, moment(signer.signed_at or "")), signer.id[-_SHORT_ID:]
+    told = i18n.table(language)["mark.signed"].format(name=name)
+    return told, i18n.moment(language, moment(signer.signed_at or "")), signer.id[-_SHORT_ID:]

@@ -12,14 +12,14 @@ from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.pdf_sandbox import Workshop
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
-from deedbox.pdf.workshop import Workshop
 from deedbox.signing.completion import verify_sealed
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from deedbox.signing.new_document import NewField
-from deedbox.signing.paper import Paper
-from deedbox.signing.paper.join import join
+from deedbox.signing.preparation import Paper
+from deedbox.signing.preparation.join import join
 from deedbox.signing.store import documents
 
 _NOWHERE = Addresses("http://rehearsal.invalid/crl", "http://rehearsal.invalid/ca")

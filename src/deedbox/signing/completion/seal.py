@@ -18,9 +18,9 @@ from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.sandbox import SandboxFailed, Sink
 from deedbox.pdf import seal
+from deedbox.pdf.pdf_sandbox import Workshop
 from deedbox.pdf.seal import Order, Part, Prepared, SealIdentity, Signature
 from deedbox.pdf.timestamp import Timestamper
-from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Seal
 
 

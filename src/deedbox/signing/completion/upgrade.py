@@ -22,11 +22,11 @@ from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.pdf import timestamp, timestamp_again
 from deedbox.pdf.report import Report
 from deedbox.pdf.timestamp_again import LastSeal
+from deedbox.signing.action_context import SERVER, Desk, Office, document_of
 from deedbox.signing.completion import certify_packet, verify_sealed
 from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.seal import signed_evidence
-from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
 from deedbox.signing.store import documents, sealed
 

@@ -8,8 +8,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.signing import parties
+from deedbox.signing.action_context import document_of
 from deedbox.signing.completion import verify_sealed
-from deedbox.signing.desk import document_of
 from deedbox.signing.model import Document, Packet, Role
 from deedbox.signing.store import audit, documents, sealed
 

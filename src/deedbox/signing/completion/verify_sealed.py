@@ -22,10 +22,10 @@ from deedbox.pdf import judge, sealed_form
 from deedbox.pdf import report as reports
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.judge import Anchors
+from deedbox.pdf.pdf_sandbox import Workshop
 from deedbox.pdf.report import Checks, Report
 from deedbox.pdf.sealed_form import SealedForm
-from deedbox.pdf.workshop import Workshop
-from deedbox.signing.desk import Office
+from deedbox.signing.action_context import Office
 from deedbox.signing.model import Document
 from deedbox.signing.store import audit, documents, sealed
 

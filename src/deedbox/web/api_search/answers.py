@@ -19,10 +19,10 @@ from deedbox.search.answers.support import Sentence
 from deedbox.search.query import Mode
 from deedbox.web.api_search.filters import QueryFilter
 from deedbox.web.api_search.query import DocId, NewQuery, QueryText, ResultChunk, question, result
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import Door, door
-from deedbox.web.frame.openapi import ALSO, ANSWERS
+from deedbox.web.http import context
+from deedbox.web.http.auth import Door, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.openapi import ALSO, ANSWERS
 
 T = TypeVar("T")
 _STREAM = "text/event-stream"

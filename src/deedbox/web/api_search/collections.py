@@ -6,12 +6,12 @@ from msgspec import UNSET, UnsetType
 
 from deedbox.kernel.collection import CollectionName
 from deedbox.search import library
-from deedbox.web.frame import context
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
 
 
 class CollectionQuery(PageQuery, frozen=True, kw_only=True):

@@ -15,13 +15,13 @@ from deedbox.kernel.errors import NotFound
 from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.upload import Chunk, Upload
-from deedbox.web.frame import context, openapi
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import PICTURE, file_response, page_number, page_picture
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, openapi
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.blob_response import PICTURE, file_response, page_number, page_picture
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
 
 
 def _opt(answers: dict[str, Any], *errors: int) -> dict[str, Any]:

@@ -23,15 +23,15 @@ from deedbox.search.ocr import COMMAND
 from deedbox.search.reader import Reader
 from deedbox.search.store import UploadSummary
 from deedbox.search.upload import MetadataValue, Status, Upload
-from deedbox.web.frame import body, context, form, once, openapi, upload, write_back
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import joined, patiently
-from deedbox.web.frame.context import AnyRequest, Context
-from deedbox.web.frame.cursor import Limit
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
-from deedbox.web.frame.upload import Beside, Part
-from deedbox.web.frame.write_back import WRITES
+from deedbox.web.http import body, context, multipart, once, openapi, upload, write_back
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.blob_response import joined, patiently
+from deedbox.web.http.context import AnyRequest, Context
+from deedbox.web.http.cursor import Limit
+from deedbox.web.http.query import QUERY
+from deedbox.web.http.upload import Beside, Part
+from deedbox.web.http.write_back import WRITES
 
 _encode = msgspec.json.Encoder().encode
 
@@ -106,7 +106,7 @@ class Uploaded(msgspec.Struct, frozen=True):
 
 
 _FORM: dict[str, Any] = {
-    "opt": {**door("search:write"), form.FORM: upload.ONE_FILE},
+    "opt": {**door("search:write"), multipart.FORM: upload.ONE_FILE},
     "tags": ["search"],
     "status_code": 200,
     "request_max_body_size": None,
@@ -140,7 +140,7 @@ _FILED_FORM: dict[str, Any] = {
 @post(
     "/documents/upload",
     summary="Upload and parse a document",
-    **{**_FORM, "opt": {**_FORM["opt"], form.FORM: _FILED_FORM, openapi.MAKES: {"doc_id": "/doc_id"}}},
+    **{**_FORM, "opt": {**_FORM["opt"], multipart.FORM: _FILED_FORM, openapi.MAKES: {"doc_id": "/doc_id"}}},
 )
 async def upload_document(request: AnyRequest) -> Response[Uploaded]:
     here = context.of(request)
@@ -247,7 +247,7 @@ def _named(wanted: FilingChange) -> FilingChange:
     """With the name made clean, as that of an upload is."""
     if wanted.filename is UNSET:
         return wanted
-    return msgspec.structs.replace(wanted, filename=form.clean(wanted.filename))
+    return msgspec.structs.replace(wanted, filename=multipart.clean(wanted.filename))
 
 
 @put(
@@ -259,7 +259,7 @@ async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Upload
     """The old chunks answer until the new content is indexed. The sealed file of a document stays: 409."""
     here = context.of(request)
     deedbox, reader, now = here.deedbox, here.reader, here.deedbox.clock.now()
-    form.need_form(request)
+    multipart.need_form(request)
     await deedbox.db.read(lambda tx: library.replaceable(tx, reader, doc_id))  # if not, refused unread
     async with upload.one_file(request, deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
         reads = deedbox.ingest.texts.reads_pictures

@@ -11,10 +11,10 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.once import once
+from deedbox.web.http import context
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.once import once
 
 if TYPE_CHECKING:
     from deedbox.search.embed import Vectors

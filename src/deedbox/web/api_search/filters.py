@@ -14,7 +14,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.search.conditions import METADATA, Condition, Either, Every, Not, Op, compare
 from deedbox.search.filing import GivenValue
 from deedbox.search.upload import MetadataValue
-from deedbox.web.frame import moments
+from deedbox.web.http import timestamps
 
 Text = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
 Moment = Annotated[datetime, Meta(tz=True)]
@@ -110,5 +110,5 @@ def _comparison(wanted: QueryFilter) -> Iterator[Condition]:
 
 
 def _instant(name: str, moment: datetime | None) -> str | None:
-    known = moments.in_utc(name, moment)
+    known = timestamps.in_utc(name, moment)
     return None if known is None else instant(known)

@@ -7,9 +7,9 @@ from litestar import get
 
 from deedbox.accounts import workspaces
 from deedbox.kernel.clock import instant
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import ANY_KEY, door
+from deedbox.web.http import context
+from deedbox.web.http.auth import ANY_KEY, door
+from deedbox.web.http.context import AnyRequest
 
 
 class Health(msgspec.Struct, frozen=True):

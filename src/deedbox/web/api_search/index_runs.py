@@ -22,15 +22,15 @@ from deedbox.search.embed_document import Phase
 from deedbox.search.ingest import Failure
 from deedbox.search.reader import Reader
 from deedbox.web.api_search.query import DocId
-from deedbox.web.frame import context
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.body import OPTIONAL_BODY
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.once import once, settled
-from deedbox.web.frame.openapi import ALSO, ANSWERS, MAKES
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.body import OPTIONAL_BODY
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.once import once, settled
+from deedbox.web.http.openapi import ALSO, ANSWERS, MAKES
+from deedbox.web.http.query import QUERY
 from deedbox.wiring import Deedbox
 
 RunStatus: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled"]

@@ -7,9 +7,9 @@ from litestar import get
 
 from deedbox import VERSION
 from deedbox.search import library
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
+from deedbox.web.http import context
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
 
 RANKING = "hybrid-bm25-dense-v1"
 """The engine that ranks: another name when the same index and query may be ranked otherwise."""

@@ -20,16 +20,16 @@ from deedbox.search.conditions import Condition, Every
 from deedbox.search.facets import Count
 from deedbox.search.ocr import Box
 from deedbox.search.query import Answered, Mode, Passage, Question
+from deedbox.search.query_syntax import mended
 from deedbox.search.receipt import Asked
 from deedbox.search.upload import MetadataValue
-from deedbox.search.wording import mended
 from deedbox.web.api_search.filters import Field, QueryFilter, condition
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest, Context
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.once import once
-from deedbox.web.frame.openapi import ALSO
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest, Context
+from deedbox.web.http.once import once
+from deedbox.web.http.openapi import ALSO
+from deedbox.web.http.query import QUERY
 
 _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]

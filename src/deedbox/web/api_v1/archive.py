@@ -14,13 +14,13 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Unavailable
 from deedbox.kernel.settings import ECOSYSTEM_KEY
-from deedbox.signing.desk import document_of
+from deedbox.signing.action_context import document_of
 from deedbox.signing.model import ArchiveReceipt
 from deedbox.web.api_v1.document_record import archive_of
-from deedbox.web.frame import context, openapi, ranges
-from deedbox.web.frame.blob_response import GUARDED, joined, not_modified, patiently
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
+from deedbox.web.http import context, openapi, ranges
+from deedbox.web.http.auth import door
+from deedbox.web.http.blob_response import GUARDED, joined, not_modified, patiently
+from deedbox.web.http.context import AnyRequest
 
 
 class Inclusion(msgspec.Struct, frozen=True):

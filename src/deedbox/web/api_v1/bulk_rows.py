@@ -11,13 +11,13 @@ from msgspec import UNSET, UnsetType
 from deedbox.kernel import limits
 from deedbox.signing.bulk import moves, results, store
 from deedbox.signing.bulk.model import Row, RowStatus
-from deedbox.web.frame import context, openapi
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import patiently
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, openapi
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.blob_response import patiently
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
 
 _CSV = "text/csv"
 

@@ -11,19 +11,19 @@ from msgspec import UNSET, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
+from deedbox.signing.action_context import Desk
 from deedbox.signing.bulk import accept, moves, store
 from deedbox.signing.bulk.model import BulkSend, Counts, Flaw, Status
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Message, Reminders
 from deedbox.web.api_v1 import bulk_upload
 from deedbox.web.api_v1.bulk_upload import NewBulkSendBody
-from deedbox.web.frame import context, form, once, openapi
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.body import READS
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, multipart, once, openapi
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.body import READS
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
 
 
 class BulkSendRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +120,7 @@ _OTHERS = {
     opt={
         **door("documents:send"),
         READS: NewBulkSendBody,
-        form.FORM: bulk_upload.WITH_FILE,
+        multipart.FORM: bulk_upload.WITH_FILE,
         openapi.ALSO: (404,),
         openapi.MAKES: {"bulk_send_id": "/id"},
         openapi.ANSWERS: _OTHERS,

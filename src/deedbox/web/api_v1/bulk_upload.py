@@ -18,10 +18,10 @@ from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import columns
 from deedbox.signing.bulk.columns import Known
 from deedbox.signing.bulk.model import FORMULA, NO_FORMULA, Flaw, NewBulkSend, NewRow, ReadRow, is_formula, people
-from deedbox.web.frame import body, context, form
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.form import FILE, Take
-from deedbox.web.frame.json_items import items
+from deedbox.web.http import body, context, multipart
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.json_items import items
+from deedbox.web.http.multipart import FILE, Take
 
 BULK_SEND = "bulk_send"
 WITH_FILE: dict[str, Any] = {
@@ -73,7 +73,7 @@ class Asked(NamedTuple):
 @asynccontextmanager
 async def asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     """The bulk send that the request asks for, its rows yet to be read."""
-    if form.is_form(request):
+    if multipart.is_form(request):
         folder = str(context.of(request).deedbox.settings.data_dir)
         with tempfile.SpooledTemporaryFile(limits.SMALL_BODY_BYTES, dir=folder) as file:
             yield await _form(request, file)
@@ -130,7 +130,7 @@ async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
             return write
         raise BadRequest(f"The form has one part {BULK_SEND!r} and one part {FILE!r}, and no part {part.name!r}")
 
-    await form.read(request, opened)
+    await multipart.read(request, opened)
     if not told:
         raise BadRequest(f"The form has no part named {BULK_SEND!r} with the bulk send as JSON")
     if not files:

@@ -6,15 +6,15 @@ import msgspec
 from litestar import get
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import acts, limits, validation_errors
-from deedbox.kernel.acts import Act, ActPart
+from deedbox.kernel import admin_log, limits, validation_errors
+from deedbox.kernel.admin_log import Act, ActPart
 from deedbox.web.api_v1.document_list import Moment, instant_of
-from deedbox.web.frame import context
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
 
 ActName = Annotated[
     str,
@@ -55,7 +55,7 @@ async def list_changes(request: AnyRequest) -> ChangePage:
         limit=asked.limit + 1, before=asked.start, act=asked.act or None, since=instant_of("since", asked.since)
     )
     read = here.deedbox.db.read_aside if part.act or part.since else here.deedbox.db.read
-    found = await read(lambda tx: acts.page(tx, here.caller.workspace_id, part))
+    found = await read(lambda tx: admin_log.page(tx, here.caller.workspace_id, part))
     return ChangePage(*cursors.page(found, asked.limit, lambda act: act.id))
 
 

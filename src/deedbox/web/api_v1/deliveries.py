@@ -9,13 +9,13 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, openapi
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.once import once
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, openapi
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.once import once
+from deedbox.web.http.query import QUERY
 from deedbox.webhooks import deliveries
 from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryPart, DeliveryStatus
 

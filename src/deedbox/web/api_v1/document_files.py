@@ -9,15 +9,15 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.signing.desk import document_of
+from deedbox.signing.action_context import document_of
 from deedbox.signing.store import audit
-from deedbox.web.frame import context, document_files, openapi
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import PICTURE, PictureQuery
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, document_files, openapi
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.blob_response import PICTURE, PictureQuery
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 PDF = {"application/pdf": _BINARY}

@@ -12,12 +12,12 @@ from deedbox.kernel.clock import instant
 from deedbox.signing.model import Filter, Page, Status
 from deedbox.signing.store import document_list
 from deedbox.web.api_v1.document_record import DocumentRecord, record
-from deedbox.web.frame import context, moments
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, timestamps
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
 
 
 class DocumentPage(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ async def list_documents(request: AnyRequest) -> DocumentPage:
 
 def instant_of(name: str, text: str | UnsetType) -> str | None:
     """The moment that a parameter gives, as records keep it; None if it gives none."""
-    moment = None if text is UNSET else moments.parsed(name, text)
+    moment = None if text is UNSET else timestamps.parsed(name, text)
     return instant(moment) if moment else None
 
 

@@ -10,18 +10,18 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.signing.action_context import Desk, document_in
 from deedbox.signing.actions.embed import embed
 from deedbox.signing.actions.remind import remind
 from deedbox.signing.actions.send import send
 from deedbox.signing.actions.void import void
-from deedbox.signing.desk import Desk, document_in
 from deedbox.signing.model import Packet
 from deedbox.signing.store.links import Voucher
 from deedbox.web.api_v1.document_record import DocumentRecord, record
-from deedbox.web.frame import context, once
-from deedbox.web.frame.body import OPTIONAL_BODY
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
+from deedbox.web.http import context, once
+from deedbox.web.http.auth import door
+from deedbox.web.http.body import OPTIONAL_BODY
+from deedbox.web.http.context import AnyRequest
 
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):

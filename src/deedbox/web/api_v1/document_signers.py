@@ -11,15 +11,15 @@ from msgspec import UNSET
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.signing import parties, sessions
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions.correct import correct
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import SignerChange
 from deedbox.web.api_v1.document_record import SignerRecord, signer_record
-from deedbox.web.frame import context, openapi, write_back
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.write_back import WRITES
+from deedbox.web.http import context, openapi, write_back
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.write_back import WRITES
 
 _OPT: dict[str, Any] = {**door("documents:send"), WRITES: (SignerChange, SignerRecord), openapi.ALSO: (409,)}
 

@@ -10,18 +10,18 @@ from msgspec import UNSET, Meta
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.signing.action_context import Desk, document_in
 from deedbox.signing.actions import change, create, create_from_template
 from deedbox.signing.actions.delete import delete as delete_packet
-from deedbox.signing.desk import Desk, document_in
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange, NewDocument
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.api_v1.new_files import NamedPassword, NewFileBody, asked_for
-from deedbox.web.frame import context, form, once, openapi, upload, write_back
-from deedbox.web.frame.body import READS
-from deedbox.web.frame.context import AnyRequest, Context
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.write_back import WRITES
+from deedbox.web.http import context, multipart, once, openapi, upload, write_back
+from deedbox.web.http.auth import door
+from deedbox.web.http.body import READS
+from deedbox.web.http.context import AnyRequest, Context
+from deedbox.web.http.write_back import WRITES
 
 
 class NewDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -55,7 +55,7 @@ _MAKES = {
     opt={
         **door("documents:write"),
         READS: NewDocumentBody,
-        form.FORM: upload.DOCUMENT_WITH_FILES,
+        multipart.FORM: upload.DOCUMENT_WITH_FILES,
         openapi.MAKES: _MAKES,
         openapi.ALSO: (404,),
     },

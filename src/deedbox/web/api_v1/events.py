@@ -9,12 +9,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.web.frame import context
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
 from deedbox.webhooks import catalogue, feed
 from deedbox.webhooks.body import API_VERSION, EventBody
 from deedbox.webhooks.hook import EventName

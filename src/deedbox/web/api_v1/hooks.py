@@ -12,15 +12,15 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
-from deedbox.web.frame import context, moments, openapi, write_back
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.body import OPTIONAL_BODY
-from deedbox.web.frame.context import AnyRequest, Context
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.once import claimed, kept, once
-from deedbox.web.frame.query import QUERY
-from deedbox.web.frame.write_back import WRITES
+from deedbox.web.http import context, openapi, timestamps, write_back
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.body import OPTIONAL_BODY
+from deedbox.web.http.context import AnyRequest, Context
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.once import claimed, kept, once
+from deedbox.web.http.query import QUERY
+from deedbox.web.http.write_back import WRITES
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import Delivery, EventName, Hook, HookChange, NewHook, Recovery
 
@@ -228,7 +228,7 @@ async def resume_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[H
     status_code=202,
 )
 async def recover_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBody[HookRecovery]) -> Response[Recovery]:
-    since = moments.in_utc("since", data.since) or data.since
+    since = timestamps.in_utc("since", data.since) or data.since
 
     def recover(here: Context, tx: Tx, now: datetime) -> Recovery:
         return hooks.recover(tx, here.caller.workspace_id, hook_id, since, now=now)

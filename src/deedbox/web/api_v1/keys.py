@@ -11,14 +11,14 @@ from deedbox.accounts import keys, workspaces
 from deedbox.accounts.keys import KeyChange, KeyRecord, NewKey
 from deedbox.accounts.workspaces import Workspace
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, moments, openapi, write_back
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import ANY_KEY, door
-from deedbox.web.frame.once import once
-from deedbox.web.frame.query import QUERY
-from deedbox.web.frame.write_back import WRITES
+from deedbox.web.http import context, openapi, timestamps, write_back
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import ANY_KEY, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.once import once
+from deedbox.web.http.query import QUERY
+from deedbox.web.http.write_back import WRITES
 
 
 class MadeKey(KeyRecord, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ async def list_keys(request: AnyRequest) -> KeyPage:
 async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[MadeKey]:
     here = context.of(request)
     now = here.deedbox.clock.now()
-    new = msgspec.structs.replace(data, expires_at=moments.in_utc("expires_at", data.expires_at))
+    new = msgspec.structs.replace(data, expires_at=timestamps.in_utc("expires_at", data.expires_at))
 
     def make(tx: Tx) -> MadeKey:
         made = keys.create(tx, here.caller, new, now=now)
@@ -114,7 +114,7 @@ async def change_key(request: AnyRequest, key_id: FromPath[str], data: JSONBody[
         wanted = write_back.changes(_without_use(data, shown), shown, KeyChange)
         if wanted is None:
             return shown
-        ends = wanted.expires_at if wanted.expires_at is UNSET else moments.in_utc("expires_at", wanted.expires_at)
+        ends = wanted.expires_at if wanted.expires_at is UNSET else timestamps.in_utc("expires_at", wanted.expires_at)
         return keys.change(tx, here.caller, key_id, msgspec.structs.replace(wanted, expires_at=ends), now=now)
 
     return await here.deedbox.db.write(change)

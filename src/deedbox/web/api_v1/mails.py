@@ -13,13 +13,13 @@ from deedbox.mail import MailRecord
 from deedbox.mail.letter import Kind
 from deedbox.mail.store import MailPart, Status
 from deedbox.web.api_v1.document_list import Text
-from deedbox.web.frame import context, openapi
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.once import once
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, openapi
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.once import once
+from deedbox.web.http.query import QUERY
 
 ACCOUNTS = "workspace:read"
 """Who may read the workspace's members may read of mails about their accounts."""

@@ -12,14 +12,14 @@ from deedbox.accounts.members.invitations import NewInvitation
 from deedbox.accounts.members.members import MemberChange, MemberRecord
 from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import ID_CHARS
-from deedbox.web.frame import context, openapi, write_back
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.once import once
-from deedbox.web.frame.query import QUERY
-from deedbox.web.frame.write_back import WRITES
+from deedbox.web.http import context, openapi, write_back
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.once import once
+from deedbox.web.http.query import QUERY
+from deedbox.web.http.write_back import WRITES
 
 
 class MadeInvitation(MemberRecord, frozen=True, kw_only=True):

@@ -9,12 +9,12 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.discreet import Discreet
 from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.redacted import Discreet
 from deedbox.signing.new_document import FilePassword, NewFile
-from deedbox.web.frame import context, form, upload
-from deedbox.web.frame.body import decoded, need_json
-from deedbox.web.frame.context import AnyRequest
+from deedbox.web.http import context, multipart, upload
+from deedbox.web.http.body import decoded, need_json
+from deedbox.web.http.context import AnyRequest
 
 FileName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)
@@ -75,7 +75,7 @@ async def asked_for(request: AnyRequest, in_json: type[J], in_form: type[F]) -> 
     """What the request asks for; files that are not adopted until the end of this are removed."""
     blobs = context.of(request).deedbox.blobs
     async with AsyncExitStack() as held:
-        if form.is_form(request):
+        if multipart.is_form(request):
             given = await held.enter_async_context(upload.document_form(request, blobs))
             told = await decoded(request, in_form, given.document)
             files = _unlocked(told.files, given.parts)
@@ -99,12 +99,12 @@ async def stored(blobs: Blobs, source: NewFileBody, held: AsyncExitStack) -> New
     except ValueError as error:
         raise BadRequest(f"{source.name}: content_base64 is not base64") from error
     password = Secret(source.password) if source.password else None
-    return NewFile(form.clean(source.name), received, password)
+    return NewFile(multipart.clean(source.name), received, password)
 
 
 def _unlocked(locked: Sequence[NamedPassword], parts: Sequence[upload.Part]) -> list[NewFile]:
     """The parts of a form as files, each with its password."""
-    passwords = {form.clean(one.name): Secret(one.password) for one in locked}
+    passwords = {multipart.clean(one.name): Secret(one.password) for one in locked}
     names = [part.filename for part in parts]
     for name in passwords:
         if names.count(name) != 1:

@@ -6,10 +6,10 @@ from litestar import Response, get
 from litestar.params import FromPath
 
 from deedbox.web.api_v1.document_files import PDF, file_opt
-from deedbox.web.frame import document_files, openapi
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.zip_response import ZIP_ANSWERS
+from deedbox.web.http import document_files, openapi
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.zip_response import ZIP_ANSWERS
 
 
 @get(

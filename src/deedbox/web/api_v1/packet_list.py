@@ -11,12 +11,12 @@ from deedbox.signing.model import Filter, Page, Status
 from deedbox.signing.store import packet_list
 from deedbox.web.api_v1.document_list import Moment, Text, instant_of, next_link
 from deedbox.web.api_v1.packet_record import PacketRecord, packet_record
-from deedbox.web.frame import context
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
 
 
 class PacketPage(msgspec.Struct, frozen=True):

@@ -7,19 +7,19 @@ from litestar import Response, post
 from litestar.params import FromPath
 
 from deedbox.kernel.db import Tx
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions.embed import embed
 from deedbox.signing.actions.remind import remind
 from deedbox.signing.actions.send import send
 from deedbox.signing.actions.void import void
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.store.links import Voucher
 from deedbox.web.api_v1.document_moves import Reason, SigningLink
 from deedbox.web.api_v1.packet_record import PacketRecord, packet_record
-from deedbox.web.frame import context, once
-from deedbox.web.frame.body import OPTIONAL_BODY
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
+from deedbox.web.http import context, once
+from deedbox.web.http.auth import door
+from deedbox.web.http.body import OPTIONAL_BODY
+from deedbox.web.http.context import AnyRequest
 
 
 @post(

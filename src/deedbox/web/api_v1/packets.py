@@ -12,8 +12,8 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.discreet import Discreet
 from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.kernel.redacted import Discreet
 from deedbox.signing.actions.change_packet import prepared as prepared_change
 from deedbox.signing.actions.change_packet import refuse_at_once
 from deedbox.signing.actions.create_packet import prepared as prepared_packet
@@ -23,11 +23,11 @@ from deedbox.signing.new_document import FilePassword, NewFile
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument, PacketChange
 from deedbox.web.api_v1.new_files import FileName, NewFileBody, stored
 from deedbox.web.api_v1.packet_record import PacketRecord, packet_record
-from deedbox.web.frame import context, form, once, openapi, upload, write_back
-from deedbox.web.frame.body import READS, decoded, need_json
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.write_back import WRITES
+from deedbox.web.http import context, multipart, once, openapi, upload, write_back
+from deedbox.web.http.auth import door
+from deedbox.web.http.body import READS, decoded, need_json
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.write_back import WRITES
 
 
 class NewPacketDocumentBody(NewPacketDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -75,7 +75,7 @@ class FormPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only
         if not any(document.files for document in self.documents):
             return self._in_order(parts)
         by_name = {part.filename: part for part in parts}
-        wanted = [form.clean(file.name) for document in self.documents for file in document.files]
+        wanted = [multipart.clean(file.name) for document in self.documents for file in document.files]
         for name in [*wanted, *by_name]:
             times, named = sum(part.filename == name for part in parts), wanted.count(name)
             if (times, named) != (1, 1):
@@ -87,7 +87,7 @@ class FormPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only
             [
                 NewFile(name, by_name[name].received, Secret(file.password) if file.password else None)
                 for file in document.files
-                for name in [form.clean(file.name)]
+                for name in [multipart.clean(file.name)]
             ]
             for document in self.documents
         ]
@@ -121,7 +121,7 @@ class Asked(NamedTuple):
     opt={
         **door("documents:send"),
         READS: NewPacketBody,
-        form.FORM: upload.PACKET_WITH_FILES,
+        multipart.FORM: upload.PACKET_WITH_FILES,
         openapi.ALSO: (404,),
         openapi.MAKES: {
             "packet_id": "/id",
@@ -210,7 +210,7 @@ def _record(request: AnyRequest, packet: Packet) -> PacketRecord:
 async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     blobs = context.of(request).deedbox.blobs
     async with AsyncExitStack() as held:
-        if form.is_form(request):
+        if multipart.is_form(request):
             given = await held.enter_async_context(upload.document_form(request, blobs, limits.PACKET_FILES))
             new = await decoded(request, FormPacketBody, given.document)
             content = given.document + b"".join(part.received.blob.sha256.encode() for part in given.parts)

@@ -20,15 +20,15 @@ from deedbox.signing.store import templates
 from deedbox.signing.template import NewTemplate, Template, TemplateChange
 from deedbox.web.api_v1.new_files import NamedPassword, NewFileBody, asked_for, stored
 from deedbox.web.api_v1.template_record import TemplateRecord, record
-from deedbox.web.frame import context, form, once, openapi, upload, write_back
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import PICTURE, PictureQuery, page_number, page_picture
-from deedbox.web.frame.body import READS, decoded, need_json
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
-from deedbox.web.frame.write_back import WRITES
+from deedbox.web.http import context, multipart, once, openapi, upload, write_back
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.auth import door
+from deedbox.web.http.blob_response import PICTURE, PictureQuery, page_number, page_picture
+from deedbox.web.http.body import READS, decoded, need_json
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.cursor import PageQuery
+from deedbox.web.http.query import QUERY
+from deedbox.web.http.write_back import WRITES
 
 Text = Annotated[str, Meta(min_length=1, max_length=limits.FILTER_CHARS, extra_json_schema=limits.NO_NUL)]
 Version = Annotated[int, Meta(ge=1, le=limits.TEMPLATE_VERSIONS)]
@@ -99,7 +99,7 @@ class TemplateVersions(msgspec.Struct, frozen=True):
     opt={
         **door("documents:write"),
         READS: NewTemplateBody,
-        form.FORM: upload.DOCUMENT_WITH_FILES,
+        multipart.FORM: upload.DOCUMENT_WITH_FILES,
         openapi.MAKES: {"template_id": "/id"},
         openapi.ALSO: (404, 409),
     },

@@ -5,10 +5,10 @@ from litestar import get
 from msgspec import UNSET, UnsetType
 
 from deedbox.usage import By, WorkspaceUsage, usage
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
 
 
 class UsageQuery(msgspec.Struct, frozen=True):

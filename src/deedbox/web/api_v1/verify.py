@@ -10,9 +10,9 @@ from deedbox.kernel.db import Tx
 from deedbox.pdf.report import Checks, Report, Signature, Verdict
 from deedbox.signing.completion import verification_code, verify_sealed
 from deedbox.signing.completion.verification_code import Vouched
-from deedbox.web.frame import context, form, once, upload
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import PUBLIC, door
+from deedbox.web.http import context, multipart, once, upload
+from deedbox.web.http.auth import PUBLIC, door
+from deedbox.web.http.context import AnyRequest
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Verification(msgspec.Struct, frozen=True):
 
 @post(
     "/api/v1/verify",
-    opt={**door("verify:read"), form.FORM: upload.ONE_FILE},
+    opt={**door("verify:read"), multipart.FORM: upload.ONE_FILE},
     summary="Verify a sealed PDF",
     tags=["verification"],
     status_code=200,

@@ -8,10 +8,10 @@ from litestar.params import JSONBody
 from deedbox.accounts import logo, workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, form, logo_upload, openapi, upload, write_back
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
-from deedbox.web.frame.write_back import WRITES
+from deedbox.web.http import context, logo_upload, multipart, openapi, upload, write_back
+from deedbox.web.http.auth import door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.write_back import WRITES
 
 
 @get("/api/v1/workspace", opt=door("workspace:read"), summary="The workspace of the key", tags=["workspace"])
@@ -40,7 +40,7 @@ async def change_workspace(request: AnyRequest, data: JSONBody[dict[str, Any]]) 
 
 @put(
     "/api/v1/workspace/logo",
-    opt={**door("workspace:write"), form.FORM: upload.ONE_FILE},
+    opt={**door("workspace:write"), multipart.FORM: upload.ONE_FILE},
     summary="Set the logo",
     tags=["workspace"],
     request_max_body_size=None,

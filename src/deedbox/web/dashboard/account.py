@@ -18,12 +18,12 @@ from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.slow_hash import slow_hash
 from deedbox.web.dashboard import device as devices
 from deedbox.web.dashboard.entry import cookie, device, enter, is_fresh, need_current_password, person_with
-from deedbox.web.frame import context, forms
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, door
-from deedbox.web.frame.forms import beside, form_of, text
-from deedbox.web.frame.pages import go, page
+from deedbox.web.http import context, page_forms
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import LOGIN, PERSON, PUBLIC, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import beside, form_of, text
+from deedbox.web.http.pages import go, page
 
 
 class AccountForm(msgspec.Struct, frozen=True):
@@ -94,10 +94,10 @@ async def save_account(request: AnyRequest) -> Response[Any]:
     person, token = here.person, here.token.reveal()
     form = await form_of(request)
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if before := await sent.before():
                 return go(before)
-            wanted = forms.filled(form, AccountForm)
+            wanted = page_forms.filled(form, AccountForm)
             await _check(request, wanted)
             chosen = await slow_hash(wanted.password) if wanted.password else None
             change = AccountChange(wanted.name, wanted.email, chosen, person.password_hash)
@@ -127,7 +127,7 @@ async def _account_page(
         request,
         "dashboard/account.html",
         error=error,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         sessions=[(one, devices.named(one.agent)) for one in found[0]],
         passkeys=found[1],
         fresh=is_fresh(request),

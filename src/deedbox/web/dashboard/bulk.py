@@ -12,19 +12,19 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
+from deedbox.signing.action_context import Desk
 from deedbox.signing.bulk import moves, results, store
 from deedbox.signing.bulk.model import BulkSend, Row, RowStatus
-from deedbox.signing.desk import Desk
 from deedbox.signing.store import templates
 from deedbox.signing.template import Template
-from deedbox.web.frame import context
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.blob_response import patiently
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.blob_response import patiently
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go
+from deedbox.web.http.query import QUERY
 
 Done = Annotated[str, Meta(max_length=limits.CURSOR_CHARS)]
 KINDS = {"queued": "wait", "sending": "wait", "paused": "todo", "completed": "good", "canceled": "plain"}

@@ -14,6 +14,7 @@ from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, Meta, UnsetType
 
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, DeedboxError
@@ -27,15 +28,14 @@ from deedbox.signing.new_document import Id, Title
 from deedbox.signing.store import templates
 from deedbox.signing.template import Template
 from deedbox.web.dashboard.bulk import Done
-from deedbox.web.frame import context, forms, page_files
-from deedbox.web.frame.app_pages import app_page, asks_for_page
-from deedbox.web.frame.blob_response import patiently
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import beside, text
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.query import QUERY
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context, page_files, page_forms
+from deedbox.web.http.app_pages import app_page, asks_for_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.blob_response import patiently
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import beside, text
+from deedbox.web.http.pages import go
+from deedbox.web.http.query import QUERY
 
 _PERSON = ("name", "email", "language", "time_zone", "access_code", "auth")
 _ROW = ("key", "external_id", "language")
@@ -105,7 +105,7 @@ async def choose_file(request: AnyRequest) -> Response[Any]:
         if error.status >= 500:
             raise
         if not asks_for_page(request):
-            return forms.refusal(error)
+            return page_forms.refusal(error)
         return await _new_page(request, text(form, "template_id"), error)
     await deedbox.db.write(lambda tx: uploads.keep(tx, kept.upload, kept.encrypted))
     return go(f"/app/bulk/uploads/{kept.upload.id}")
@@ -125,7 +125,7 @@ async def columns_page(request: AnyRequest, upload_id: FromPath[str]) -> Respons
 )
 async def check_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[Any]:
     """Keeps what the columns mean, and what is wrong with each row if they mean that."""
-    here, form = context.of(request), await forms.form_of(request)
+    here, form = context.of(request), await page_forms.form_of(request)
     seen = await _looked(request, upload_id)
     try:
         choice = _choice(form, seen)
@@ -165,7 +165,7 @@ async def check_page(request: AnyRequest, upload_id: FromPath[str]) -> Response[
         number=number,
         last=-(-len(upload.report.flaws) // most),
         checked=upload.stamp(upload.report.version),
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         sample=_sample(template),
     )
 
@@ -191,8 +191,8 @@ async def bad_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[An
 )
 async def send_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[Any]:
     """Sends the rows that were found to be in order: exactly those that the button names, or none."""
-    here, form = context.of(request), await forms.form_of(request)
-    with forms.sending(request, form) as sent:
+    here, form = context.of(request), await page_forms.form_of(request)
+    with page_forms.sending(request, form) as sent:
         if before := await sent.before():
             return go(before)
         upload, _ = await _found(request, upload_id)
@@ -252,10 +252,10 @@ async def _found(request: AnyRequest, upload_id: str) -> tuple[Upload, Template]
 
 def _choice(form: FormMultiDict, seen: Seen) -> Choice:
     """What the form says; WrongForm names what is wrong with it."""
-    told = forms.filled(form, ColumnsForm)
+    told = page_forms.filled(form, ColumnsForm)
     meanings = [text(form, f"columns.{number}") or None for number in range(len(seen.head.headings))]
     if missing := guess.missing(meanings, seen.known):
-        raise forms.WrongForm({f"role.{name}": name for name in missing})
+        raise page_forms.WrongForm({f"role.{name}": name for name in missing})
     message = Message(told.subject, told.body) if told.subject or told.body else None
     return Choice(
         name=told.name,

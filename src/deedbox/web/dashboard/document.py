@@ -8,22 +8,22 @@ from litestar import Response, get
 from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.errors import DeedboxError, NotFound, TooManyRequests
 from deedbox.signing import parties
-from deedbox.signing.desk import document_in
+from deedbox.signing.action_context import document_in
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.store import audit
-from deedbox.web.dashboard import reminding, standing, subject, timeline
+from deedbox.web.dashboard import document_status, reminding, subject, timeline
 from deedbox.web.dashboard.timeline import Timeline
-from deedbox.web.frame import context, forms, live
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page, refused
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import unchanged
-from deedbox.web.frame.query import QUERY
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context, live, page_forms
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page, refused
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import unchanged
+from deedbox.web.http.query import QUERY
 
 _TIMELINE = "timeline"
 _USUAL, _USUAL_MOST = (2, 2), 3
@@ -77,18 +77,18 @@ async def shown(
         **subject.shown(packet, document),
         packet=packet,
         document=document,
-        kinds=standing.KINDS,
-        sentence=standing.sentence(packet, document, here.deedbox.clock.now()),
-        reason=standing.reason(document),
+        kinds=document_status.KINDS,
+        sentence=document_status.sentence(packet, document, here.deedbox.clock.now()),
+        reason=document_status.reason(document),
         waiting=[*parties.waiting_for(packet)],
-        stages=standing.stages(packet, document),
+        stages=document_status.stages(packet, document),
         pictures=_pictures(document),
         pages_more=max(0, sum(file.pages for file in document.files) - limits.DOCUMENT_PAGES_SHOWN),
         timeline=await _timeline(request, packet, document_id),
         archiving=here.deedbox.archive.is_on,
         busy=document.status in UNDER_WAY or document.archive.status == "pending",
         typed={**untouched(packet), **(typed or {})},
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         pressed_once=pressed_once(heads),
         mails=here.deedbox.mailer.delivers,
     )

@@ -11,26 +11,26 @@ from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 from msgspec import Meta
 
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import change, change_packet
 from deedbox.signing.actions.delete import delete
 from deedbox.signing.actions.remind import remind
 from deedbox.signing.actions.void import void
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange
 from deedbox.signing.new_packet import PacketChange
 from deedbox.web.dashboard import document, packets, reminding, subject
 from deedbox.web.dashboard.subject import Subject
-from deedbox.web.frame import context, forms
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import WrongForm, form_of
-from deedbox.web.frame.pages import go
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context, page_forms
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import WrongForm, form_of
+from deedbox.web.http.pages import go
 
 _Days = Annotated[int, Meta(ge=1, le=reminding.DAYS_MAX)]
 
@@ -73,7 +73,7 @@ async def remind_people(request: AnyRequest, subject_id: FromPath[str]) -> Respo
 )
 async def withdraw(request: AnyRequest, subject_id: FromPath[str]) -> Response[Any]:
     """Ends it for everyone, and tells them why."""
-    reason = forms.text(await form_of(request), "reason").strip()
+    reason = page_forms.text(await form_of(request), "reason").strip()
 
     def act(desk: Desk, packet: Packet) -> None:
         if not 0 < len(reason) <= limits.REASON_CHARS:
@@ -105,10 +105,10 @@ async def change_terms(request: AnyRequest, subject_id: FromPath[str]) -> Respon
     """Sets another end, or other reminders."""
     of, form = subject.of(request, subject_id), await form_of(request)
     try:
-        wanted = forms.filled(form, Terms).change_of(await of.seen(request))
+        wanted = page_forms.filled(form, Terms).change_of(await of.seen(request))
         if not wanted:
             return go(f"{of.path}?done=changed")
-        with forms.beside("expires_at", BadRequest):
+        with page_forms.beside("expires_at", BadRequest):
             async with _prepared(request, of, wanted) as make:
                 return await _done(request, subject_id, "changed", lambda desk, _: make(desk))
     except DeedboxError as error:
@@ -140,7 +140,7 @@ async def _done(
         return after
 
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             await of.seen(request)  # one past its time expires before anything is done to it
@@ -157,7 +157,7 @@ async def _shown(request: AnyRequest, of: Subject, error: DeedboxError, typed: d
 
 
 def _typed(form: FormMultiDict) -> dict[str, Any]:
-    return {name: forms.text(form, name) for name in form if name != forms.ONCE}
+    return {name: page_forms.text(form, name) for name in form if name != page_forms.ONCE}
 
 
 def _to_the_minute(at: str | None) -> str | None:

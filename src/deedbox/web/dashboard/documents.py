@@ -10,20 +10,20 @@ from litestar import Response, get
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict
 
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.model import Document, Filter, Packet, Page, Status
 from deedbox.signing.store import document_counts, document_list, templates
-from deedbox.web.dashboard import standing
-from deedbox.web.frame import context
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.query import QUERY
-from deedbox.words.dashboard import WORDS
+from deedbox.web.dashboard import document_status
+from deedbox.web.http import context
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
 
 _PLACE = "/app/documents"
 _View: TypeAlias = Literal["mine", "all", "drafts", "open", "completed", "ended", "failed"]
@@ -92,7 +92,7 @@ class Tab(NamedTuple):
 
 class Row(NamedTuple):
     document: Document
-    people: list[standing.Person]
+    people: list[document_status.Person]
     more: int
     """People for whom there is no room."""
     last: str
@@ -122,7 +122,7 @@ async def show_documents(request: AnyRequest) -> Response[Any]:
         template_name=template,
         tabs=[_tab(asked, view, counts.get(view)) for view in _VIEWS],
         rows=[_row(packet, document) for packet, document in shown],
-        kinds=standing.KINDS,
+        kinds=document_status.KINDS,
         statuses=get_args(Status),
         busy=any(document.status in ("processing", "finalizing") for _, document in shown),
         clear=_PLACE if asked.view == "all" else f"{_PLACE}?view={asked.view}",
@@ -148,9 +148,9 @@ def _tab(asked: ListQuery, view: _View, count: int | None) -> Tab:
 
 
 def _row(packet: Packet, document: Document) -> Row:
-    everyone = standing.people(packet, document)
+    everyone = document_status.people(packet, document)
     shown = everyone if len(everyone) <= limits.DOTS_SHOWN else everyone[: limits.DOTS_SHOWN - 1]
-    return Row(document, shown, len(everyone) - len(shown), *standing.last_act(packet, document))
+    return Row(document, shown, len(everyone) - len(shown), *document_status.last_act(packet, document))
 
 
 def _as_api(wanted: Filter) -> str:

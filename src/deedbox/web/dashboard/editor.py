@@ -6,20 +6,20 @@ from typing import Any
 from litestar import Response, get
 from litestar.params import FromPath
 
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.errors import DeedboxError, NotFound
+from deedbox.signing.action_context import packet_of
 from deedbox.signing.actions.draw import Drawing, drawing
-from deedbox.signing.desk import packet_of
 from deedbox.signing.model import Document
 from deedbox.signing.sketch import Sketch
 from deedbox.web.dashboard import sheets
-from deedbox.web.dashboard.dots import initials
-from deedbox.web.frame import context
-from deedbox.web.frame.app_pages import app_page, long_app_page, refused
-from deedbox.web.frame.blob_response import page_lines
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.words.dashboard import WORDS
+from deedbox.web.dashboard.initials import initials
+from deedbox.web.http import context
+from deedbox.web.http.app_pages import app_page, long_app_page, refused
+from deedbox.web.http.auth import person
+from deedbox.web.http.blob_response import page_lines
+from deedbox.web.http.context import AnyRequest
 
 
 @get("/app/documents/{document_id:str}/fields", opt=person("documents:write"), include_in_schema=False)

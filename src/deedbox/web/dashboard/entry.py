@@ -8,17 +8,17 @@ from litestar.datastructures import Cookie
 
 from deedbox.accounts import known_device, people, store
 from deedbox.accounts.people import Device
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.errors import Forbidden, TooManyRequests, Unauthorized
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import matches
-from deedbox.web.frame import context, cookies, identity
-from deedbox.web.frame.context import AnyRequest, origin
-from deedbox.web.frame.head import Scope
-from deedbox.web.frame.pages import go
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context, cookies, identity
+from deedbox.web.http.context import AnyRequest, origin
+from deedbox.web.http.head import Scope
+from deedbox.web.http.pages import go
 
 _TRIES = Allowance(per_minute=limits.LOGIN_TRIES_PER_MINUTE, per_day=limits.LOGIN_TRIES_PER_DAY)
 _DEVICE = "deedbox_device"

@@ -5,11 +5,11 @@ from typing import Any
 from litestar import Response, get
 from litestar.params import FromPath
 
-from deedbox.web.frame import context, document_files
-from deedbox.web.frame.blob_response import PictureQuery
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, document_files
+from deedbox.web.http.auth import person
+from deedbox.web.http.blob_response import PictureQuery
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
 
 
 @get(

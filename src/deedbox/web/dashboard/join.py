@@ -18,12 +18,12 @@ from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.slow_hash import slow_hash
 from deedbox.web.dashboard.account import AccountForm
 from deedbox.web.dashboard.entry import device, enter, person_with
-from deedbox.web.frame import context, forms, identity
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import LOGIN, PUBLIC, door
-from deedbox.web.frame.forms import beside, form_of, text
-from deedbox.web.frame.head import Scope
-from deedbox.web.frame.pages import go, page
+from deedbox.web.http import context, identity, page_forms
+from deedbox.web.http.auth import LOGIN, PUBLIC, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.head import Scope
+from deedbox.web.http.page_forms import beside, form_of, text
+from deedbox.web.http.pages import go, page
 
 
 @get("/join/{token:str}", opt=door(PUBLIC), include_in_schema=False)
@@ -86,7 +86,7 @@ async def _as_other(request: AnyRequest, token: str, form: FormMultiDict) -> Sec
 
 
 async def _account(form: FormMultiDict) -> AccountChange:
-    wanted = forms.filled(form, AccountForm)
+    wanted = page_forms.filled(form, AccountForm)
     with beside("password"):
         people.check_password_rules(wanted.password)
     with beside("email"):
@@ -99,7 +99,7 @@ async def _page(
 ) -> Response[Any]:
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
     found: Invited = await deedbox.db.read(lambda tx: invitations.look(tx, token, now=now))
-    wrong = forms.wrong(error)
+    wrong = page_forms.wrong(error)
     return page(
         "dashboard/join.html",
         status=error.status if error else 200,

@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.accounts import workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange
+from deedbox.i18n.measures import size
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError, NotFound
@@ -20,15 +21,14 @@ from deedbox.search.embedders import MISSING
 from deedbox.search.extract.kinds import KINDS, kind_of
 from deedbox.search.library import File, Shelf
 from deedbox.search.store import UploadSummary
-from deedbox.web.frame import context, forms, upload
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page, asks_for_page
-from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.query import QUERY
-from deedbox.words.measures import size
+from deedbox.web.http import context, page_forms, upload
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page, asks_for_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.blob_response import PictureQuery, file_response, page_number, page_picture
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go
+from deedbox.web.http.query import QUERY
 
 FORMATS = {kind.media_type: kind.name for kind in KINDS.values()}
 ACCEPTED = ",".join(f".{extension}" for kind in KINDS.values() for extension in kind.extensions)
@@ -62,7 +62,7 @@ async def add_file(request: AnyRequest) -> Response[Any]:
     scripted = not asks_for_page(request)
     try:
         async with _received(request) as (file, typed):
-            with forms.sending(request, typed) as sent:
+            with page_forms.sending(request, typed) as sent:
                 path = await sent.before() or await sent.once(lambda tx: _add(request, tx, file))
     except DeedboxError as error:
         if scripted or error.status >= 500:
@@ -99,8 +99,8 @@ async def index_all(request: AnyRequest) -> Response[Any]:
 @post("/app/library/documents", opt=person("workspace:write"), include_in_schema=False)
 async def choose_documents(request: AnyRequest) -> Response[Any]:
     """Whether documents become searchable when they are completed."""
-    here, form = context.of(request), await forms.form_of(request)
-    change = WorkspaceChange(search_documents=forms.text(form, "search_documents") == "yes")
+    here, form = context.of(request), await page_forms.form_of(request)
+    change = WorkspaceChange(search_documents=page_forms.text(form, "search_documents") == "yes")
     now = here.deedbox.clock.now()
     await here.deedbox.db.write(lambda tx: workspace_profile.change(tx, here.caller, change, now=now))
     return go("/app/library?done=chosen")
@@ -175,7 +175,7 @@ async def _page(request: AnyRequest, asked: LibraryQuery, *, error: DeedboxError
         "dashboard/library.html",
         error=error,
         address="/app/library",
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         asked=asked,
         documents=shown,
         older=shown[-1].upload.id if len(seen.shelf.documents) > most else None,

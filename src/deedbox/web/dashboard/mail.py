@@ -8,18 +8,18 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
+from deedbox.i18n import dashboard
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail.store import MailPart
-from deedbox.web.dashboard.settings.acting import acted
-from deedbox.web.frame import context
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page, refused
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.query import QUERY
-from deedbox.words import dashboard
+from deedbox.web.dashboard.settings.form_actions import acted
+from deedbox.web.http import context
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page, refused
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
 
 STATES = ("", "failed", "queued", "sent", "inbox")
 """Of which mails can be shown alone; empty: all."""

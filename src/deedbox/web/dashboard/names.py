@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
-from deedbox.words.dashboard import WORDS
 
 
 def few(names: Sequence[str]) -> str:

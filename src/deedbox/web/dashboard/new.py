@@ -9,25 +9,25 @@ from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
 from msgspec import Meta
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n import dashboard
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import begin
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import FilePassword, NewDocument, NewFile, Title
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument
-from deedbox.signing.paper.intake import RefusedFiles
-from deedbox.web.frame import context, forms, page_files, upload
-from deedbox.web.frame.app_pages import app_page, asks_for_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.upload import PageFiles
-from deedbox.words import dashboard
+from deedbox.signing.preparation.intake import RefusedFiles
+from deedbox.web.http import context, page_files, page_forms, upload
+from deedbox.web.http.app_pages import app_page, asks_for_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go
+from deedbox.web.http.upload import PageFiles
 
 
 class NewForm(msgspec.Struct, frozen=True):
@@ -36,12 +36,12 @@ class NewForm(msgspec.Struct, frozen=True):
     kind: Literal["document", "packet"] = "document"
     """Whether the files are one document, or each is one of its own."""
     title: Title | None = None
-    language: Annotated[str, Meta(max_length=2)] = words.DEFAULT
+    language: Annotated[str, Meta(max_length=2)] = i18n.DEFAULT
     password: FilePassword | None = None
     """For every PDF, where no script asks for each file's own."""
 
 
-_USUAL = {"kind": "document", "title": "", "language": words.DEFAULT}
+_USUAL = {"kind": "document", "title": "", "language": i18n.DEFAULT}
 
 
 class _Given:
@@ -81,12 +81,12 @@ async def _begun(request: AnyRequest, came: PageFiles) -> str:
     here = context.of(request)
     hashes = [("file", part.received.blob.sha256) for part in came.parts]
     form = FormMultiDict([*came.typed.items(), *hashes])
-    with forms.sending(request, form) as sent:
+    with page_forms.sending(request, form) as sent:
         if before := await sent.before():
             return before
-        wanted = forms.filled(FormMultiDict(came.typed), NewForm)
+        wanted = page_forms.filled(FormMultiDict(came.typed), NewForm)
         if not came.parts:
-            raise forms.WrongForm({"file": dashboard.WORDS["new_no_file"]})
+            raise page_forms.WrongForm({"file": dashboard.WORDS["new_no_file"]})
         files = [
             NewFile(part.filename, part.received, _password(wanted, came.typed, number, part.filename))
             for number, part in enumerate(came.parts)
@@ -104,7 +104,7 @@ def _beginning(
     mill: PaperMill, wanted: NewForm, files: Sequence[NewFile]
 ) -> AbstractAsyncContextManager[Callable[[Desk], Packet]]:
     """What makes the draft; what is given no title is called as its first file."""
-    names, language = [page_files.called(one.name, limits.TITLE_CHARS) for one in files], words.known(wanted.language)
+    names, language = [page_files.called(one.name, limits.TITLE_CHARS) for one in files], i18n.known(wanted.language)
     title = wanted.title or names[0]
     if wanted.kind == "document":
         return begin.prepared(mill, NewDocument(title=title, language=language), files)
@@ -129,7 +129,7 @@ def _refused(request: AnyRequest, given: _Given, error: DeedboxError) -> Respons
     if asks_for_page(request):
         return _page(request, given, error, reasons)
     files = {at: {"reason": why, "code": "locked" if at in locked else "refused"} for at, why in reasons.items()}
-    return forms.refusal(error, files=files)
+    return page_forms.refusal(error, files=files)
 
 
 def _page(
@@ -141,10 +141,10 @@ def _page(
         request,
         "dashboard/new.html",
         error=error,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         refused=refused,
         typed={name: given.typed.get(name, usual) for name, usual in _USUAL.items()},
-        languages=words.NAMES,
+        languages=i18n.NAMES,
         most_files=limits.DOCUMENT_FILES,
         most_bytes=limits.DOCUMENT_FILE_BYTES,
         title_chars=limits.TITLE_CHARS,

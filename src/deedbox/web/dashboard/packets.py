@@ -16,16 +16,16 @@ from deedbox.kernel.errors import DeedboxError
 from deedbox.signing import parties
 from deedbox.signing.model import Document, Filter, Packet, Page
 from deedbox.signing.store import audit, packet_list
-from deedbox.web.dashboard import standing, subject, timeline
+from deedbox.web.dashboard import document_status, subject, timeline
 from deedbox.web.dashboard.bulk import Done
 from deedbox.web.dashboard.document import UNDER_WAY, kindly, pressed_once, untouched
-from deedbox.web.frame import context, document_files, forms, live
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import unchanged
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, document_files, live, page_forms
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import unchanged
+from deedbox.web.http.query import QUERY
 
 
 class PacketsQuery(msgspec.Struct, frozen=True):
@@ -58,8 +58,8 @@ async def packet_rows(request: AnyRequest) -> Response[Any]:
         older=older,
         begun=bool(asked.cursor),
         q=asked.q,
-        people=standing.people,
-        kinds=standing.KINDS,
+        people=document_status.people,
+        kinds=document_status.KINDS,
     )
 
 
@@ -106,15 +106,15 @@ async def shown(
         **subject.shown(packet, None),
         packet=packet,
         document=None,
-        kinds=standing.KINDS,
-        sentence=standing.sentence(packet, slowest, now),
-        reason=standing.reason(slowest),
+        kinds=document_status.KINDS,
+        sentence=document_status.sentence(packet, slowest, now),
+        reason=document_status.reason(slowest),
         waiting=[*parties.waiting_for(packet)],
-        stages=standing.stages(packet),
+        stages=document_status.stages(packet),
         events=happened(packet, trails),
         busy=packet.status in UNDER_WAY,
         typed={**untouched(packet), **(typed or {})},
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         # By what has happened so far: a live part is the same until more has.
         pressed_once=pressed_once(heads),
         mails=here.deedbox.mailer.delivers,

@@ -13,12 +13,12 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Conflict, DeedboxError, Unauthorized
 from deedbox.kernel.tokens import TokenPrefix
 from deedbox.web.dashboard.entry import device, enter, need_self
-from deedbox.web.frame import context, cookies
-from deedbox.web.frame.app_pages import base_address, refused
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import LOGIN, PERSON, door
-from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.pages import HEADERS, go, page
+from deedbox.web.http import context, cookies
+from deedbox.web.http.app_pages import base_address, refused
+from deedbox.web.http.auth import LOGIN, PERSON, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import form_of, text
+from deedbox.web.http.pages import HEADERS, go, page
 
 ASKED = "deedbox_passkey"
 """The cookie of a browser that was asked for a passkey: the question is its alone."""

@@ -9,7 +9,8 @@ from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 from msgspec.structs import replace
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError
@@ -21,13 +22,12 @@ from deedbox.signing.sketch import SketchParty, SketchSigner, is_key, named
 from deedbox.signing.store.people import asked_lately
 from deedbox.web.dashboard.names import few
 from deedbox.web.dashboard.people_rows import ACTS, PeopleForm, PersonForm, StepForm, number_in
-from deedbox.web.frame import context, forms
-from deedbox.web.frame.app_pages import app_page, refused
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import WrongForm, form_of, text
-from deedbox.web.frame.pages import go
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context, page_forms
+from deedbox.web.http.app_pages import app_page, refused
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import WrongForm, form_of, text
+from deedbox.web.http.pages import go
 
 _ONWARD = ("fields", "review")
 """The steps to which the form leads, the next one first."""
@@ -55,7 +55,7 @@ async def keep_people(request: AnyRequest, document_id: FromPath[str]) -> Respon
         return found
     steps = list[StepForm]()
     try:
-        steps = [_filled(step) for step in forms.filled(_without_spares(form), PeopleForm).parties]
+        steps = [_filled(step) for step in page_forms.filled(_without_spares(form), PeopleForm).parties]
         steps = [step for step in steps if step.signers]
         act, _, which = text(form, "act").partition(".")
         if act in ACTS:
@@ -195,7 +195,7 @@ def _check(request: AnyRequest, steps: list[StepForm], found: Drawing) -> None:
         _need_offered(step.rule in get_args(Rule))
         for row in step.signers:
             _need_offered(row.role in get_args(Role) and row.auth in get_args(Auth))
-            _need_offered(not row.language or row.language in words.NAMES or row.language in kept)
+            _need_offered(not row.language or row.language in i18n.NAMES or row.language in kept)
     if not any(row.role != "cc" for step in steps for row in step.signers):
         raise BadRequest(WORDS["people_nobody"])
     if sum(len(step.signers) for step in steps) > limits.DOCUMENT_SIGNERS:
@@ -241,7 +241,7 @@ async def _page(
         lost=lost,
         version=found.version,
         known=known,
-        languages=words.NAMES,
+        languages=i18n.NAMES,
         name_chars=limits.SIGNER_NAME_CHARS,
         most_people=limits.DOCUMENT_SIGNERS,
         email_chars=limits.EMAIL_CHARS,

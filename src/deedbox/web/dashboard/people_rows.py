@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
+from deedbox.web.http import context
+from deedbox.web.http.context import AnyRequest
 
 
 class PersonForm(msgspec.Struct):

@@ -5,19 +5,19 @@ from typing import Any
 from litestar import Response, get, post
 from litestar.params import FromPath
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.accounts import people, store
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.errors import DeedboxError, TooManyRequests
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import slow_hash
 from deedbox.web.dashboard.entry import Tries, device, enter, need_try_at
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import LOGIN, PUBLIC, door
-from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.pages import page
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context
+from deedbox.web.http.auth import LOGIN, PUBLIC, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import form_of, text
+from deedbox.web.http.pages import page
 
 _ASKED = Tries(
     "forgot",
@@ -44,7 +44,7 @@ async def forgot(request: AnyRequest) -> Response[Any]:
         await need_try_at(request, email, found[0] if found else None, _ASKED)
     except TooManyRequests as error:
         return _forgot(request, error=error, email=email)
-    language = words.preferred(request.headers.get("accept-language", ""))
+    language = i18n.preferred(request.headers.get("accept-language", ""))
     await deedbox.db.write(lambda tx: deedbox.people_mail.reset(tx, email, language, now=now))
     return _forgot(request, email=email, asked=True)
 

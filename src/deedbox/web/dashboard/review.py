@@ -8,7 +8,8 @@ from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 from msgspec import UNSET, Meta
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
@@ -18,17 +19,16 @@ from deedbox.signing.actions.lay_out import Wanted
 from deedbox.signing.actions.send import send
 from deedbox.signing.model import Document, Message, Packet, Reminders
 from deedbox.signing.new_document import Title, UnlockedFile
-from deedbox.signing.paper.intake import RefusedFiles
+from deedbox.signing.preparation.intake import RefusedFiles
 from deedbox.signing.sketch import SketchField, SketchParty, SketchSigner
 from deedbox.web.dashboard import reminding
-from deedbox.web.dashboard.dots import initials
-from deedbox.web.frame import context, forms
-from deedbox.web.frame.app_pages import app_page, long_app_page, refused
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import WrongForm, form_of, text
-from deedbox.web.frame.pages import go
-from deedbox.words.dashboard import WORDS
+from deedbox.web.dashboard.initials import initials
+from deedbox.web.http import context, page_forms
+from deedbox.web.http.app_pages import app_page, long_app_page, refused
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import WrongForm, form_of, text
+from deedbox.web.http.pages import go
 
 _DAYS = Meta(ge=1, le=reminding.DAYS_MAX)
 
@@ -104,7 +104,7 @@ async def _laid(request: AnyRequest, document_id: str, *, sending: bool) -> Resp
     here, form = context.of(request), await form_of(request)
     office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             found = await _drawing(request, document_id)
@@ -144,7 +144,7 @@ async def _drawing(request: AnyRequest, document_id: str) -> Drawing:
 
 def _wanted(found: Drawing, form: FormMultiDict) -> Wanted:
     """What the form says, checked: each mistake is named beside its box."""
-    filled, wrong = forms.filled(form, ReviewForm), dict[str, str]()
+    filled, wrong = page_forms.filled(form, ReviewForm), dict[str, str]()
     codes = {signer.key: text(form, f"code.{signer.key}").strip() for signer in _coded(found)}
     known = {signer.id for _, signer in found.packet.signers() if signer.access_code_hash}
     for key, code in codes.items():
@@ -244,7 +244,7 @@ async def _page(
             "step": steps.index(party.order) + 1,
             "fields": len(_fields_of(found, party, one)),
             "signs": _signs(found, party, one),
-            "language": words.NAMES[words.known(one.language or found.packet.language)],
+            "language": i18n.NAMES[i18n.known(one.language or found.packet.language)],
         }
         for party in parties
         for one in party.signers
@@ -255,7 +255,7 @@ async def _page(
         "dashboard/review.html",
         error=error,
         address=f"/app/documents/{found.document.id}/review",
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         found=found,
         document=found.document,
         packet=found.packet,
@@ -268,7 +268,7 @@ async def _page(
         typed=_typed(found, form),
         mails=office.notifier.delivers(),
         subject_usual=_usual_subject(found),
-        spoken=words.NAMES[words.known(found.packet.language)],
+        spoken=i18n.NAMES[i18n.known(found.packet.language)],
         bounds=_BOUNDS,
         password_chars=limits.FILE_PASSWORD_CHARS,
     )
@@ -277,9 +277,9 @@ async def _page(
 def _usual_subject(found: Drawing) -> str:
     """What the mail says where no other subject is given."""
     packet = found.packet
-    language = words.known(packet.language)
-    sender = words.sender(language, packet.sender, packet.company)
-    return words.table(language)["mail.invitation_subject"].format(sender=sender, title=found.sketch.title)
+    language = i18n.known(packet.language)
+    sender = i18n.sender(language, packet.sender, packet.company)
+    return i18n.table(language)["mail.invitation_subject"].format(sender=sender, title=found.sketch.title)
 
 
 _BOUNDS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from litestar.datastructures import FormMultiDict
 
-from deedbox.web.frame.forms import text
+from deedbox.web.http.page_forms import text
 
 
 def rows(form: FormMultiDict, prefix: str, needed: Sequence[str]) -> list[dict[str, str]]:

@@ -23,11 +23,11 @@ from deedbox.search.extract.kinds import KINDS
 from deedbox.search.ocr import store as pages_store
 from deedbox.search.on_page import lines_of
 from deedbox.search.query import Answered, Passage, Question
-from deedbox.web.frame import context
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
 
 _FILTERS = ("source", "signed", "signer", "type", "from_day", "to_day", "mode")
 Day = Annotated[str, Meta(pattern="^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")]

@@ -8,12 +8,12 @@ from litestar.params import FromPath
 from deedbox.accounts import sessions
 from deedbox.kernel import limits
 from deedbox.kernel.errors import NotFound
-from deedbox.web.frame import context
-from deedbox.web.frame.app_pages import app_page, refused
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import PERSON, door
-from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.pages import go
+from deedbox.web.http import context
+from deedbox.web.http.app_pages import app_page, refused
+from deedbox.web.http.auth import PERSON, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import form_of, text
+from deedbox.web.http.pages import go
 
 
 @post("/account/sessions/{session_id:str}/end", opt=door(PERSON), include_in_schema=False)

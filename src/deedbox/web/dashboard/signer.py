@@ -7,8 +7,9 @@ import msgspec
 from litestar import Response, get, post
 from litestar.params import FromPath
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.accounts import people
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
@@ -20,14 +21,13 @@ from deedbox.signing.actions.enter import Visit, code_for, enter
 from deedbox.signing.actions.hand_over import hand_over
 from deedbox.signing.new_document import Email, Language, Name, SignerChange
 from deedbox.signing.store.links import Voucher
-from deedbox.web.dashboard import standing, subject
-from deedbox.web.frame import context, cookies, forms
-from deedbox.web.frame.app_pages import app_page, refused
-from deedbox.web.frame.context import AnyRequest, origin
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.pages import go
-from deedbox.words.dashboard import WORDS
+from deedbox.web.dashboard import document_status, subject
+from deedbox.web.http import context, cookies, page_forms
+from deedbox.web.http.app_pages import app_page, refused
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest, origin
+from deedbox.web.http.page_forms import form_of, text
+from deedbox.web.http.pages import go
 
 _PLACE = "/signers/{signer_id:str}"
 _CORRECTED = ("name", "email", "language")
@@ -57,14 +57,14 @@ async def correct_signer(request: AnyRequest, subject_id: FromPath[str], signer_
     here, form, of = context.of(request), await form_of(request), subject.of(request, subject_id)
 
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if before := await sent.before():
                 return go(before)
-            right = forms.filled(form, Correction)
+            right = page_forms.filled(form, Correction)
             wanted = SignerChange(name=right.name.strip(), email=right.email.strip(), language=right.language)
 
             def act(tx: Tx) -> str:
-                with here.desk(tx) as desk, forms.beside("email", BadRequest):
+                with here.desk(tx) as desk, page_forms.beside("email", BadRequest):
                     correct(desk, of.packet(desk), signer_id, wanted)
                 return f"{of.path}?done=corrected"
 
@@ -140,7 +140,7 @@ async def _page(
         parties.find_signer(packet, signer_id)
     except DeedboxError as missing:
         return refused(request, missing)
-    who = next(one for one in standing.people(packet) if one.signer.id == signer_id)
+    who = next(one for one in document_status.people(packet) if one.signer.id == signer_id)
     values: Mapping[str, Any] = {"typed": {name: getattr(who.signer, name) for name in _CORRECTED}, "link": None}
     return app_page(
         request,
@@ -151,8 +151,8 @@ async def _page(
         who=who,
         unnamed=context.of(request).person.name == people.UNNAMED,
         turn=any(one.id == signer_id for one in parties.waiting_for(packet)),
-        languages=words.NAMES,
-        once=forms.new_once(),
+        languages=i18n.NAMES,
+        once=page_forms.new_once(),
         **{**values, **more},
     )
 

@@ -7,9 +7,9 @@ from litestar.params import FromPath, JSONBody
 from deedbox.kernel import limits
 from deedbox.signing.actions.draw import draw_fields, drawing
 from deedbox.signing.sketch import DrawnFields, Sketch
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
+from deedbox.web.http import context
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
 
 
 class SketchRecord(Sketch, frozen=True, kw_only=True):

@@ -2,10 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from deedbox.signing.desk import Desk
+from deedbox.signing.action_context import Desk
 from deedbox.signing.model import Document, Packet
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
+from deedbox.web.http import context
+from deedbox.web.http.context import AnyRequest
 
 _DOCUMENTS, _PACKETS = "/app/documents", "/app/packets"
 

@@ -9,7 +9,7 @@ from litestar.params import FromPath
 from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import draw_template
@@ -20,12 +20,12 @@ from deedbox.web.dashboard import template_version
 from deedbox.web.dashboard.rows import rows
 from deedbox.web.dashboard.template_version import Next
 from deedbox.web.dashboard.templates import asked_roles, roles_of
-from deedbox.web.frame import context, forms
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import text
-from deedbox.web.frame.pages import go
+from deedbox.web.http import context, page_forms
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import text
+from deedbox.web.http.pages import go
 
 _WORDS = ("name", "subject", "body", "language", "expires_days", "remind_after", "remind_every", "remind_max")
 Days = Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX // 24)]
@@ -55,9 +55,9 @@ async def edit_page(request: AnyRequest, template_id: FromPath[str]) -> Response
 )
 async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
     """The next version, if anything differs; what was sent keeps its own."""
-    form, before = await forms.form_of(request), await template_version.newest(request, template_id)
+    form, before = await page_forms.form_of(request), await template_version.newest(request, template_id)
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if led := await sent.before():
                 return go(led)
             wanted = _changes(form, before)
@@ -80,7 +80,7 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
 
 def _changes(form: FormMultiDict, before: Template) -> TemplateChange | None:
     """What differs from the version before; None if nothing does."""
-    told, roles, content = forms.filled(form, EditForm), asked_roles(form), before.content
+    told, roles, content = page_forms.filled(form, EditForm), asked_roles(form), before.content
     wanted: dict[str, Any] = {
         "name": told.name,
         "message": Message(told.subject, told.body) if told.subject or told.body else None,
@@ -143,10 +143,10 @@ def _page(
         "dashboard/templates/edit.html",
         error=error,
         found=found,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         typed=typed,
         roles=[*roles, {}],
-        languages=words.NAMES,
+        languages=i18n.NAMES,
         fields={
             role.name: sum((one.party or "").casefold() == role.name.casefold() for one in content.fields)
             for role in content.roles

@@ -7,6 +7,7 @@ import msgspec
 from litestar import Response, get, post, put
 from litestar.params import FromPath, JSONBody
 
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
@@ -17,16 +18,15 @@ from deedbox.signing.actions.draw_template import Drawing
 from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
 from deedbox.web.dashboard import sheets, template_version
-from deedbox.web.dashboard.dots import initials
+from deedbox.web.dashboard.initials import initials
 from deedbox.web.dashboard.sketch import Kept, SketchRecord
 from deedbox.web.dashboard.template_version import Next
-from deedbox.web.frame import context, forms
-from deedbox.web.frame.app_pages import app_page, long_app_page
-from deedbox.web.frame.blob_response import page_lines
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context, page_forms
+from deedbox.web.http.app_pages import app_page, long_app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.blob_response import page_lines
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go
 
 
 class Drawn(NamedTuple):
@@ -115,12 +115,12 @@ async def save_page(request: AnyRequest, template_id: FromPath[str]) -> Response
 )
 async def save_fields(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
     """The next version, with the fields of the sketch; documents that were made keep theirs."""
-    form, drawn = await forms.form_of(request), await _drawing(request, template_id)
+    form, drawn = await page_forms.form_of(request), await _drawing(request, template_id)
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if led := await sent.before():
                 return go(led)
-            if forms.text(form, "version") != str(drawn.version):
+            if page_forms.text(form, "version") != str(drawn.version):
                 raise Conflict(sketches.CHANGED)
             wanted = draw_template.laid_out(drawn, context.of(request).deedbox.clock.now())
             if wanted.fields == [*drawn.template.content.fields]:
@@ -157,7 +157,7 @@ def _save_page(request: AnyRequest, found: Drawing, error: DeedboxError | None =
         for role, party in zip(template.content.roles, found.sketch.parties, strict=True)
     ]
     shown: dict[str, Any] = {"found": template, "roles": roles, "kept": found.kept, "initials": initials}
-    shown |= {"drawn": found.version, "once": forms.new_once()}
+    shown |= {"drawn": found.version, "once": page_forms.new_once()}
     return app_page(request, "dashboard/templates/save.html", error=error, **shown)
 
 

@@ -5,19 +5,19 @@ from typing import Any
 from litestar import Response, get, post
 from litestar.params import FromPath
 
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import draw_template
-from deedbox.signing.paper.intake import RefusedFiles
+from deedbox.signing.preparation.intake import RefusedFiles
 from deedbox.signing.template import Template, TemplateChange
 from deedbox.web.dashboard import template_version
 from deedbox.web.dashboard.template_version import Next
-from deedbox.web.frame import context, forms, page_files
-from deedbox.web.frame.app_pages import app_page, asks_for_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context, page_files, page_forms
+from deedbox.web.http.app_pages import app_page, asks_for_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go
 
 
 @get("/app/templates/{template_id:str}/files", opt=person("documents:write"), include_in_schema=False)
@@ -40,17 +40,17 @@ async def replace_files(request: AnyRequest, template_id: FromPath[str]) -> Resp
     except DeedboxError as error:
         if error.status >= 500:
             raise
-        return _page(request, before, error) if asks_for_page(request) else forms.refusal(error)
+        return _page(request, before, error) if asks_for_page(request) else page_forms.refusal(error)
 
 
 async def _replaced(request: AnyRequest, before: Template, given: page_files.Filled) -> str:
     now = context.of(request).deedbox.clock.now()
-    with forms.sending(request, given.form) as sent:
+    with page_forms.sending(request, given.form) as sent:
         if led := await sent.before():
             return led
         if not given.files:
-            raise forms.WrongForm({"file": WORDS["tpl_no_file"]})
-        with forms.beside("file", RefusedFiles):
+            raise page_forms.WrongForm({"file": WORDS["tpl_no_file"]})
+        with page_forms.beside("file", RefusedFiles):
             wanted = Next(before, TemplateChange(), given.files)
             return await template_version.save(
                 request, sent, wanted, lambda tx: draw_template.kept_over(tx, before, now, elsewhere=True)
@@ -63,7 +63,7 @@ def _page(request: AnyRequest, found: Template, error: DeedboxError | None = Non
         "dashboard/templates/files.html",
         error=error,
         found=found,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         files_most=limits.DOCUMENT_FILES,
         accept=page_files.ACCEPT,
         tag="{{signature:Tenant}}",

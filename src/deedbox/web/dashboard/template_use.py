@@ -10,7 +10,7 @@ from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 from msgspec import Meta
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
@@ -18,14 +18,14 @@ from deedbox.signing.actions import create_from_template as create
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import FieldValue, Label, Language, NewSigner, Title
 from deedbox.signing.template import FromTemplate, Role, Template, TemplateField
-from deedbox.web.dashboard.dots import initials
+from deedbox.web.dashboard.initials import initials
 from deedbox.web.dashboard.rows import numbered, rows
-from deedbox.web.frame import context, forms
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import text
-from deedbox.web.frame.pages import go
+from deedbox.web.http import context, page_forms
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import text
+from deedbox.web.http.pages import go
 
 _PREFILLED = ("text", "number", "date", "select", "checkbox", "radio")
 """What a sender may fill in for others; names, addresses and signatures are theirs."""
@@ -86,10 +86,10 @@ async def use_page(request: AnyRequest, template_id: FromPath[str]) -> Response[
 )
 async def use_template(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
     """The document, sent once however often the button is pressed; or a draft, where that is asked for."""
-    here, form = context.of(request), await forms.form_of(request)
+    here, form = context.of(request), await page_forms.form_of(request)
     template = await _template(request, template_id)
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             wanted = _wanted(request, form, template)
@@ -114,17 +114,17 @@ async def _template(request: AnyRequest, template_id: str) -> Template:
 
 
 def _wanted(request: AnyRequest, form: FormMultiDict, template: Template) -> FromTemplate:
-    told = forms.filled(form, UseForm)
+    told = page_forms.filled(form, UseForm)
     people, wrong = dict[str, Sequence[NewSigner]](), dict[str, str]()
     for number, role in enumerate(template.content.roles):
         prefix = f"roles.{number}.people"
         try:
             only = numbered(FormMultiDict(), {"people": _people(form, number)})
-            people[role.name] = forms.filled(only, RolePeople).people
-        except forms.WrongForm as error:
+            people[role.name] = page_forms.filled(only, RolePeople).people
+        except page_forms.WrongForm as error:
             wrong |= {name.replace("people", prefix, 1): said for name, said in error.wrong.items()}
     if wrong:
-        raise forms.WrongForm(wrong)
+        raise page_forms.WrongForm(wrong)
     ends = context.of(request).deedbox.clock.now() + timedelta(days=told.expires_days) if told.expires_days else None
     return FromTemplate(
         template_id=template.id,
@@ -166,11 +166,11 @@ def _page(
         "dashboard/templates/use.html",
         error=error,
         found=template,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         typed=typed,
         seats=[_seats(role, _people(given, number)) for number, role in enumerate(content.roles)],
         values=_values(content.fields, filled),
-        languages=words.NAMES,
+        languages=i18n.NAMES,
         initials=initials,
     )
 

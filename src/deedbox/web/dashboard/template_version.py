@@ -8,9 +8,9 @@ from deedbox.kernel.db import Tx
 from deedbox.signing.actions import change_template
 from deedbox.signing.new_document import NewFile
 from deedbox.signing.template import Template, TemplateChange
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.forms import Sending
+from deedbox.web.http import context
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import Sending
 
 
 class Next(NamedTuple):

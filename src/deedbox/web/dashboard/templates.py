@@ -8,7 +8,8 @@ from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
@@ -16,23 +17,22 @@ from deedbox.signing.actions import change_template as change
 from deedbox.signing.actions import create_template as create
 from deedbox.signing.model import Document, Filter, Page
 from deedbox.signing.new_document import Id
-from deedbox.signing.paper.intake import RefusedFiles
+from deedbox.signing.preparation.intake import RefusedFiles
 from deedbox.signing.store import document_list, templates
 from deedbox.signing.template import NewTemplate, Role, Template
 from deedbox.web.dashboard.bulk import Done
-from deedbox.web.dashboard.dots import initials
+from deedbox.web.dashboard.initials import initials
 from deedbox.web.dashboard.names import few
 from deedbox.web.dashboard.rows import numbered, rows
-from deedbox.web.frame import context, document_files, forms, page_files
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page, asks_for_page
-from deedbox.web.frame.blob_response import PictureQuery
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import text
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.query import QUERY
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context, document_files, page_files, page_forms
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page, asks_for_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.blob_response import PictureQuery
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import text
+from deedbox.web.http.pages import go
+from deedbox.web.http.query import QUERY
 
 Version = Annotated[int, Meta(ge=1, le=limits.TEMPLATE_VERSIONS)]
 ROLE_ROWS = 2
@@ -104,12 +104,12 @@ async def create_template(request: AnyRequest) -> Response[Any]:
     try:
         async with page_files.filled(request, deedbox.blobs, limits.DOCUMENT_FILES) as given:
             form = given.form
-            with forms.sending(request, form) as sent:
+            with page_forms.sending(request, form) as sent:
                 if before := await sent.before():
                     return go(before)
                 new = _asked(form, given.files)
                 making = create.prepared(deedbox.office, deedbox.paper_mill, workspace, new, given.files)
-                with forms.beside("file", RefusedFiles):
+                with page_forms.beside("file", RefusedFiles):
                     async with making as make:
 
                         def act(tx: Tx) -> str:
@@ -121,7 +121,7 @@ async def create_template(request: AnyRequest) -> Response[Any]:
         if error.status >= 500:
             raise
         if not asks_for_page(request):
-            return forms.refusal(error)
+            return page_forms.refusal(error)
         return await _new_page(request, form, error)
 
 
@@ -144,13 +144,13 @@ async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Resp
         "dashboard/templates/one.html",
         found=found,
         versions=versions,
-        languages=words.NAMES,
+        languages=i18n.NAMES,
         newest=versions[0].version,
         used=used,
         most=limits.TEMPLATE_USES_COUNTED,
         initials=initials,
         lasting=lasting,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         fell_off=few(found.content.fell_off),
     )
 
@@ -181,7 +181,7 @@ async def delete_template(request: AnyRequest, template_id: FromPath[str]) -> Re
             change.delete(desk, template_id)
         return "/app/templates?done=deleted"
 
-    return go(await forms.pressed(request, act))
+    return go(await page_forms.pressed(request, act))
 
 
 def lasting(hours: int) -> str:
@@ -199,17 +199,17 @@ def roles_of(form: FormMultiDict) -> list[dict[str, str]]:
 def asked_roles(form: FormMultiDict) -> list[Role]:
     """The roles that the form asks for; WrongForm names the row of one that is wrong."""
     typed = [{name: value for name, value in row.items() if name in Role.__struct_fields__} for row in roles_of(form)]
-    return forms.filled(numbered(form, {"roles": typed}), RolesForm).roles
+    return page_forms.filled(numbered(form, {"roles": typed}), RolesForm).roles
 
 
 def _asked(form: FormMultiDict, files: list[Any]) -> NewTemplate:
     """What the form asks for; a template is called as its first file unless it is given a name."""
     document_id = text(form, "document_id")
     if not files and not document_id:
-        raise forms.WrongForm({"file": WORDS["tpl_no_file"]})
+        raise page_forms.WrongForm({"file": WORDS["tpl_no_file"]})
     name = text(form, "name").strip() or (page_files.called(files[0].name, limits.TITLE_CHARS) if files else "")
     if len(name) > limits.TITLE_CHARS or not name:
-        raise forms.WrongForm({"name": WORDS["tpl_wrong_name"].format(most=limits.TITLE_CHARS)})
+        raise page_forms.WrongForm({"name": WORDS["tpl_wrong_name"].format(most=limits.TITLE_CHARS)})
     if document_id:
         return NewTemplate(name=name, document_id=document_id)
     return NewTemplate(name=name, roles=asked_roles(form))
@@ -227,7 +227,7 @@ async def _new_page(request: AnyRequest, form: FormMultiDict, error: DeedboxErro
         request,
         "dashboard/templates/new.html",
         error=error,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         typed={"name": text(form, "name"), "document_id": text(form, "document_id")},
         roles=[*roles_of(form), *[{}] * ROLE_ROWS],
         documents=await here.deedbox.db.read(look),

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 from deedbox.accounts import store
 from deedbox.evidence.chain import Entry
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.signing.desk import SERVER
+from deedbox.signing.action_context import SERVER
 from deedbox.signing.model import Packet
 from deedbox.signing.trail import Checks
 from deedbox.web.dashboard import device
-from deedbox.words.dashboard import WORDS
 
 
 class Line(NamedTuple):

@@ -7,16 +7,16 @@ import msgspec
 from litestar import Response, get
 from msgspec import UNSET, UnsetType
 
+from deedbox.i18n.measures import size, span
 from deedbox.kernel.clock import instant
 from deedbox.usage import By, WorkspaceUsage, usage
 from deedbox.web.dashboard import charts
 from deedbox.web.dashboard.charts import Plot
-from deedbox.web.frame import context
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.query import QUERY
-from deedbox.words.measures import size, span
+from deedbox.web.http import context
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
 
 
 class UsagePageQuery(msgspec.Struct, frozen=True):

@@ -5,11 +5,11 @@ from typing import Any
 from litestar import Response, get
 
 from deedbox.web.dashboard.entry import settled
-from deedbox.web.frame import context
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import PUBLIC, door, person
-from deedbox.web.frame.pages import go
+from deedbox.web.http import context
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import PUBLIC, door, person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go
 
 
 @get("/", opt=door(PUBLIC), include_in_schema=False)

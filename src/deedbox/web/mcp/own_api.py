@@ -7,9 +7,9 @@ import msgspec
 
 from deedbox.assistant.api import Asked, Refused
 from deedbox.kernel import limits
-from deedbox.web.frame import context
-from deedbox.web.frame.context import OUTER, AnyRequest
-from deedbox.web.frame.head import App, Message, Receive, Scope
+from deedbox.web.http import context
+from deedbox.web.http.context import OUTER, AnyRequest
+from deedbox.web.http.head import App, Message, Receive, Scope
 
 _KEPT = ("type", "asgi", "http_version", "scheme", "server", "client", "root_path")
 _PASSED_ON = (b"host", b"user-agent")

@@ -9,9 +9,9 @@ from litestar import Response, post
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.web.frame import body, context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import Door, door
+from deedbox.web.http import body, context
+from deedbox.web.http.auth import Door, door
+from deedbox.web.http.context import AnyRequest
 
 _ASSISTANT = Door("key", repeats=True, own_site=True)
 """Opens to any key that works: each tool asks for the scope of the route behind it. As the protocol demands, a page of

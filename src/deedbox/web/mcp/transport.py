@@ -8,7 +8,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from deedbox.assistant.server import serving
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.web.frame.context import AnyRequest
+from deedbox.web.http.context import AnyRequest
 from deedbox.web.mcp.own_api import Heard, OwnApi, sent
 
 

@@ -11,9 +11,9 @@ from litestar.params import FromPath
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, NotFound, UnsupportedMediaType
 from deedbox.pdf.timestamp import QUERY_TYPE, REPLY_TYPE
-from deedbox.web.frame import context, openapi
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import PUBLIC, Door, door
+from deedbox.web.http import context, openapi
+from deedbox.web.http.auth import PUBLIC, Door, door
+from deedbox.web.http.context import AnyRequest
 
 CRL_TYPE: Final = "application/pkix-crl"
 CERTIFICATE_TYPE: Final = "application/pkix-cert"

@@ -5,9 +5,9 @@ from typing import Any
 from litestar import Response, get
 
 from deedbox.kernel import limits
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import STATIC, door
-from deedbox.web.frame.static import shelf
+from deedbox.web.http.auth import STATIC, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.static import shelf
 
 
 @get("/static/embed.js", opt=door(STATIC), include_in_schema=False)

@@ -8,11 +8,11 @@ from litestar import MediaType, Response, get
 from deedbox.accounts import store
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.web.frame import context, openapi
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import PROBE, door
-from deedbox.web.frame.guard import Guard
-from deedbox.web.frame.metrics import Metrics
+from deedbox.web.http import context, openapi
+from deedbox.web.http.auth import PROBE, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.guard import Guard
+from deedbox.web.http.metrics import Metrics
 
 
 @get("/livez", opt=door(PROBE), summary="The process runs", tags=["operations"], media_type=MediaType.TEXT)

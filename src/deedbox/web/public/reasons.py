@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel.clock import moment
 
 OWN = ("seal", "technical")
@@ -21,11 +21,11 @@ class Reason(NamedTuple):
 
 def told(reason: str, language: str) -> Reason:
     """One of a report's reasons, which are English sentences, as the words of the language have it."""
-    if words.known(language) == words.DEFAULT:
+    if i18n.known(language) == i18n.DEFAULT:
         return Reason(reason)
-    say = words.of_use(language, "reason")
+    say = i18n.of_use(language, "reason")
     if stamped := _STAMPED.fullmatch(reason):
-        return Reason(say["stamped"].format(at=words.moment(language, moment(stamped[1]))))
+        return Reason(say["stamped"].format(at=i18n.moment(language, moment(stamped[1]))))
     if found := _found(reason, say):
         return found
     # Of which signature: ours, or a field's name that the file gives.
@@ -48,5 +48,5 @@ def _found(reason: str, say: Mapping[str, str]) -> Reason | None:
 @functools.cache
 def _names() -> Mapping[str, str]:
     """The name of each sentence that a report may give, by what it is in English."""
-    table = words.of_use(words.DEFAULT, "reason").items()
+    table = i18n.of_use(i18n.DEFAULT, "reason").items()
     return {sentence.rstrip("."): name for name, sentence in table if name not in OWN}

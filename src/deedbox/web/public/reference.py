@@ -10,10 +10,10 @@ from litestar import Response, get
 from litestar.params import FromPath
 
 from deedbox.kernel.errors import NotFound
-from deedbox.web.frame import pages
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.description.reference import Reference
-from deedbox.web.frame.doors import PUBLIC, door
+from deedbox.web.http import pages
+from deedbox.web.http.auth import PUBLIC, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.description.reference import Reference
 
 
 @get("/docs/api", opt=door(PUBLIC), include_in_schema=False)

@@ -7,7 +7,7 @@ import msgspec
 from litestar import Response, get, post
 from litestar.params import FromPath
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
@@ -16,10 +16,10 @@ from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.pdf.report import GOOD, NOT_PDF, Checks, Report
 from deedbox.signing.completion import verification_code, verify_sealed
 from deedbox.signing.completion.verification_code import Vouched
-from deedbox.web.frame import context, upload
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import CHECK, PUBLIC, door
-from deedbox.web.frame.pages import go, page
+from deedbox.web.http import context, upload
+from deedbox.web.http.auth import CHECK, PUBLIC, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go, page
 from deedbox.web.public import reasons
 
 _KINDS = {"authentic": "good", "extended": "good", "altered": "bad"}
@@ -94,13 +94,13 @@ def _told(request: AnyRequest, judged: Judged) -> dict[str, Any]:
     good = report.verdict in GOOD
     name: str = "certificate" if good and report.part == "certificate" else report.verdict
     name = "not_pdf" if NOT_PDF in report.reasons else name
-    say = words.of_use(language, "verify")
+    say = i18n.of_use(language, "verify")
     return {
         "report": report,
         "word": say["word.not_pdf" if name == "not_pdf" else f"word.{report.verdict}"],
         "found": judged.vouched,
         "kind": _KINDS.get(report.verdict, "todo"),
-        "sentence": say[f"verdict.{name}"].format(date=words.date(language, moment(at)) if at else "–"),
+        "sentence": say[f"verdict.{name}"].format(date=i18n.date(language, moment(at)) if at else "–"),
         "reasons": [reasons.told(one, language) for one in (*report.reasons, *report.added)],
         "checks": [(name, getattr(report.checks, name)) for name in _CHECKS],
     }
@@ -110,22 +110,22 @@ def _page(
     request: AnyRequest, template: str = "public/verify.html", *, status: int = 200, **values: Any
 ) -> Response[Any]:
     language = _language(request)
-    say = words.of_use(language, "verify")
+    say = i18n.of_use(language, "verify")
     known = {"code": "", "wrong": "", "say": say, "most": limits.UPLOAD_BYTES, "mb": limits.UPLOAD_BYTES // limits.MB}
-    known |= {"languages": words.NAMES, "chosen": _chosen(request)}
+    known |= {"languages": i18n.NAMES, "chosen": _chosen(request)}
     return page(template, status=status, language=language, **{**known, **values})
 
 
 def _language(request: AnyRequest) -> str:
     """The one that the address names, else what the browser prefers; nothing else remembers it."""
     asked = request.query_params.get("lang", "")
-    return asked if asked in words.LANGUAGES else words.preferred(request.headers.get("accept-language", ""))
+    return asked if asked in i18n.LANGUAGES else i18n.preferred(request.headers.get("accept-language", ""))
 
 
 def _chosen(request: AnyRequest) -> str:
     """What addresses go on with, so that the next page speaks the language that was chosen for this one."""
     asked = request.query_params.get("lang", "")
-    return f"?lang={asked}" if asked in words.LANGUAGES else ""
+    return f"?lang={asked}" if asked in i18n.LANGUAGES else ""
 
 
 ROUTES = [verify_page, code_page, check_file]

@@ -5,27 +5,27 @@ from typing import Any
 from litestar import Response, delete, get, put
 from litestar.params import FromPath
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.errors import Conflict, NotFound, TooLarge
 from deedbox.signing.actions import attach
 from deedbox.signing.model import Attachment
 from deedbox.signing.store import attachments as store
-from deedbox.web.frame import context, form, openapi, upload
-from deedbox.web.frame.blob_response import PICTURE, PictureQuery, page_number, page_picture
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import SIGNER, door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, multipart, openapi, upload
+from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.blob_response import PICTURE, PictureQuery, page_number, page_picture
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
 from deedbox.web.signer.inside import Inside, done, inside
 from deedbox.web.signer.records import SessionAttachment
-from deedbox.words.refusals import refused
 
 _SIGNER: dict[str, Any] = {**door(SIGNER), openapi.ALSO: (409,)}
 
 
 @put(
     "/sign/{signer_id:str}/attachments/{field_id:str}",
-    opt={**_SIGNER, form.FORM: upload.ONE_FILE},
+    opt={**_SIGNER, multipart.FORM: upload.ONE_FILE},
     summary="Give the file of a field",
     tags=["signer"],
     request_max_body_size=None,
@@ -73,7 +73,7 @@ async def taken(request: AnyRequest, field_id: str, page: upload.Page | None = N
     here, who = context.of(request), await inside(request)
     office, mill, place = here.deedbox.office, here.deedbox.paper_mill, (who.signer.id, field_id)
     most = limits.ATTACHMENT_BYTES
-    form.need_form(request)
+    multipart.need_form(request)
     attach.need_field(who.packet, place, office.clock.now())  # before the bytes, which take their time
     try:
         async with upload.one_file(request, office.blobs, lambda _: None, most, page) as part:

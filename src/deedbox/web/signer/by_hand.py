@@ -9,24 +9,24 @@ from litestar import Response, get, post
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.pdf.fonts import Hand
 from deedbox.pdf.glyphs import described, unprintable
 from deedbox.pdf.strokes import Drawing
+from deedbox.signing.action_context import Office
 from deedbox.signing.actions import sign
-from deedbox.signing.desk import Office
 from deedbox.signing.model import Signature
-from deedbox.web.frame import context, openapi
-from deedbox.web.frame.blob_response import etag_of, made_response
-from deedbox.web.frame.body import from_base64
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import SIGNER, door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, openapi
+from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.blob_response import etag_of, made_response
+from deedbox.web.http.body import from_base64
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
 from deedbox.web.signer.inside import inside
 from deedbox.web.signer.records import Drawn, Typed, UploadedMark
-from deedbox.words.refusals import refused
 
 UNUSABLE = Saying(
     "signature_image",

@@ -6,23 +6,23 @@ from typing import Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n.refusals import refused
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden, TooManyRequests
 from deedbox.signing import parties, sessions, show_if
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import expire
 from deedbox.signing.actions.enter import code_for, mail_again, packet_for, shown_until, try_code
 from deedbox.signing.actions.turn import Circumstances, is_shown
 from deedbox.signing.actions.view import view
 from deedbox.signing.answers import settled
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
 from deedbox.signing.store import documents
-from deedbox.web.frame import context, framing
-from deedbox.web.frame.context import AnyRequest, origin
-from deedbox.words.refusals import refused
+from deedbox.web.http import context, framing
+from deedbox.web.http.context import AnyRequest, origin
 
 T = TypeVar("T")
 
@@ -200,12 +200,12 @@ def outcome(packet: Packet, signer: Signer, now: datetime) -> Outcome | None:
     if name == "delegated":
         told["other"] = parties.find_signer(packet, signer.delegated_to or "")[1].name
     elif name == "completed":
-        told["date"] = words.date(signer.language, moment(shown_until(packet.ended_at or "")))
+        told["date"] = i18n.date(signer.language, moment(shown_until(packet.ended_at or "")))
     elif name == "expired":
-        told["moment"] = words.moment(signer.language, moment(packet.expires_at or ""), signer.time_zone)
+        told["moment"] = i18n.moment(signer.language, moment(packet.expires_at or ""), signer.time_zone)
     elif name == "declined":
         told["signer"] = _who_declined(packet)
-    return Outcome(name, words.of_use(signer.language, "page")[f"outcome_{name}"].format(**told))
+    return Outcome(name, i18n.of_use(signer.language, "page")[f"outcome_{name}"].format(**told))
 
 
 def _outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 from litestar import Response, get, post
 from litestar.params import FromPath
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.signing import parties
@@ -14,12 +14,12 @@ from deedbox.signing.actions import expire
 from deedbox.signing.actions.enter import Entrance, Visit, asks_consent, code_for, enter, entrance
 from deedbox.signing.field_value import BY_HAND
 from deedbox.signing.model import Field, consent
-from deedbox.web.frame import brand, context, cookies
-from deedbox.web.frame.context import AnyRequest, origin
-from deedbox.web.frame.doors import LINK, door
-from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.head import GET_ONLY, Scope
-from deedbox.web.frame.pages import go, names_html, page
+from deedbox.web.http import brand, context, cookies
+from deedbox.web.http.auth import LINK, door
+from deedbox.web.http.context import AnyRequest, origin
+from deedbox.web.http.head import GET_ONLY, Scope
+from deedbox.web.http.page_forms import form_of, text
+from deedbox.web.http.pages import go, names_html, page
 from deedbox.web.signer.inside import outcome
 from deedbox.web.signer.sheet import OWN
 
@@ -75,7 +75,7 @@ async def _opening_page(request: AnyRequest, found: Entrance, token: str) -> Res
         pages=sum(file.pages for document in packet.documents for file in document.files),
         to_fill=_to_fill(own),
         to_sign=sum(field.type in BY_HAND for field in own),
-        sign_by=words.moment(signer.language, moment(packet.expires_at), signer.time_zone) if packet.expires_at else "",
+        sign_by=i18n.moment(signer.language, moment(packet.expires_at), signer.time_zone) if packet.expires_at else "",
         consent=consent(packet, signer) if asks_consent(found) else "",
         outcome=outcome(packet, signer, context.of(request).deedbox.clock.now()),
     )

@@ -12,29 +12,31 @@ from litestar.exceptions import ClientException
 from litestar.params import FromPath
 from msgspec.structs import replace
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n import refusals
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
 from deedbox.signing import sessions
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import attach, sign
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.delegate import Delegation, delegate
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
-from deedbox.signing.desk import Desk
 from deedbox.signing.field_value import BY_HAND
 from deedbox.signing.model import Packet, consent
 from deedbox.signing.store import people
 from deedbox.signing.store.links import Unsigned
-from deedbox.web.frame import context, live
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import SIGNER, door
-from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.upload import Page
+from deedbox.web.http import context, live
+from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import form_of, text
+from deedbox.web.http.pages import go
+from deedbox.web.http.upload import Page
 from deedbox.web.signer import attachments, by_hand, paper, screens, steps
 from deedbox.web.signer import text as read_text
 from deedbox.web.signer.inside import (
@@ -51,8 +53,6 @@ from deedbox.web.signer.inside import (
 )
 from deedbox.web.signer.records import Drawn, Typed, UploadedMark
 from deedbox.web.signer.sheet import given_by, sheet
-from deedbox.words import refusals
-from deedbox.words.refusals import refused
 
 _STROKES = msgspec.json.Decoder(dict[str, Any])
 
@@ -131,7 +131,7 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         return
     who = await inside(request)
     seen = circumstances(request, who)
-    if language in words.LANGUAGES:
+    if language in i18n.LANGUAGES:
         await _speak(request, who, language)
         if "signature" in form:  # with the button came all that is filled in
             await _keep(request, who, form)
@@ -168,7 +168,7 @@ async def _finish(request: AnyRequest, who: Inside, form: FormMultiDict) -> None
     seen = circumstances(request, who)
     if not _agreed(who, form):
         raise refused(BadRequest, "consent_approver" if approves else "consent")
-    if ticked in words.LANGUAGES:  # that of the sentence as it was shown: another tab may have chosen another since
+    if ticked in i18n.LANGUAGES:  # that of the sentence as it was shown: another tab may have chosen another since
         seen = msgspec.structs.replace(seen, language=ticked)
     if approves:
         await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
@@ -286,8 +286,8 @@ async def _signing(
         "signer/page.html",
         who,
         error,
-        languages=words.NAMES,
-        locale=words.tag(signer.language),
+        languages=i18n.NAMES,
+        locale=i18n.tag(signer.language),
         can_delegate=who.can_delegate,
         only_reads=who.only_reads,
         steps=list(steps.steps(who, filled_in, files)),

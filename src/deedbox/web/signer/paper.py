@@ -5,16 +5,16 @@ from typing import Any
 from litestar import Response, get
 from litestar.params import FromPath
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.errors import Conflict, NotFound
-from deedbox.web.frame import context
-from deedbox.web.frame.blob_response import file_response
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import SIGNER, door
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context
+from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.blob_response import file_response
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
 from deedbox.web.signer.inside import inside
 from deedbox.web.signer.session import DownloadQuery
-from deedbox.words.refusals import refused
 
 
 @get("/sign/{signer_id:str}/paper.pdf", opt={**door(SIGNER), QUERY: DownloadQuery}, include_in_schema=False)

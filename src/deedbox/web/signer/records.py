@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.kernel.discreet import Discreet
+from deedbox.kernel.redacted import Discreet
 from deedbox.pdf.fonts import Hand
 from deedbox.pdf.strokes import Side, Stroke
 from deedbox.signing.model import Field, Message, Role, Status

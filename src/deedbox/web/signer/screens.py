@@ -7,19 +7,19 @@ from typing import Any
 from litestar import Response, get
 from litestar.params import FromPath
 
-from deedbox import words
+from deedbox import i18n
+from deedbox.i18n import refusals
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import Conflict, DeedboxError
 from deedbox.signing import parties, sessions
-from deedbox.web.frame import brand, context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import SIGNER, door
-from deedbox.web.frame.pages import go, long_page
+from deedbox.web.http import brand, context
+from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go, long_page
 from deedbox.web.signer import attachments, embedding
 from deedbox.web.signer.inside import Inside, Outcome, inside, may_have_it, outcome
-from deedbox.words import refusals
-from deedbox.words.refusals import refused
 
 WAYS_OUT = ("decline", "delegate")
 """The acts that have a screen of their own."""
@@ -68,7 +68,7 @@ async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> 
         mailbox=_hinted(who.signer.email),
         wait=wait,
         left=left,
-        locked=words.of_use(who.signer.language, "refusal")["code_tries"],
+        locked=i18n.of_use(who.signer.language, "refusal")["code_tries"],
         most=limits.SIGNER_CODE_TRIES,
         minutes=limits.SIGNER_CODE_SECONDS // 60,
     )
@@ -144,7 +144,7 @@ def _hinted(email: str) -> str:
 
 
 def _written(who: Inside, at: str | None) -> str:
-    return words.moment(who.signer.language, moment(at), who.signer.time_zone) if at else ""
+    return i18n.moment(who.signer.language, moment(at), who.signer.time_zone) if at else ""
 
 
 def watched(request: AnyRequest, who: Inside) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from litestar import Response, get, post, put
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
+from deedbox.i18n.refusals import refused
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.crypto import sha256
@@ -25,12 +26,12 @@ from deedbox.signing.field_value import standing
 from deedbox.signing.model import Attachment, consent, first_page
 from deedbox.signing.packet_files import for_signers
 from deedbox.signing.store import links, people, sealed
-from deedbox.web.frame import context, openapi
-from deedbox.web.frame.blob_response import PICTURE, PictureQuery, file_response, page_number, page_picture
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import SIGNER, door
-from deedbox.web.frame.query import QUERY
-from deedbox.web.frame.zip_response import zip_response
+from deedbox.web.http import context, openapi
+from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.blob_response import PICTURE, PictureQuery, file_response, page_number, page_picture
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.query import QUERY
+from deedbox.web.http.zip_response import zip_response
 from deedbox.web.signer import attachments, by_hand, values
 from deedbox.web.signer.inside import (
     Inside,
@@ -59,7 +60,6 @@ from deedbox.web.signer.records import (
     SessionSigner,
     ValuesBody,
 )
-from deedbox.words.refusals import refused
 
 _SIGNER: dict[str, Any] = {**door(SIGNER), openapi.ALSO: (409,)}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Attachment, Document, Field
 from deedbox.web.signer.inside import Inside
@@ -101,7 +101,7 @@ def others(who: Inside, sheet: Sheet) -> list[OtherMark]:
 
 def script_words(language: str, role: str) -> dict[str, str]:
     """What the page's script says."""
-    said, refused = words.of_use(language, "page"), words.of_use(language, "refusal")
+    said, refused = i18n.of_use(language, "page"), i18n.of_use(language, "refusal")
     return {
         **{name: said[name] for name in _WORDS},
         **{name: refused[other] for name, other in _REFUSALS.items()},

@@ -13,14 +13,14 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
 from deedbox.pdf.lines import Line, kept_pages
+from deedbox.signing.action_context import Desk
 from deedbox.signing.actions.view import view_text
-from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Field, File
 from deedbox.signing.store import people
-from deedbox.web.frame import brand, context
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import SIGNER, door
-from deedbox.web.frame.pages import go, page
+from deedbox.web.http import brand, context
+from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go, page
 from deedbox.web.signer import embedding, screens
 from deedbox.web.signer.inside import Inside, at_desk, circumstances, looked, outcome
 from deedbox.web.signer.sheet import Row, others, sheet

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from deedbox.i18n import numbers
+from deedbox.i18n.refusals import wrong_values
 from deedbox.kernel.errors import Saying
 from deedbox.signing.field_value import fault_of
 from deedbox.signing.model import Field
-from deedbox.words import numbers
-from deedbox.words.refusals import wrong_values
 
 
 def typed(fields: Sequence[Field], values: Mapping[str, str], language: str) -> dict[str, str]:

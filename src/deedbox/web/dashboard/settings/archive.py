@@ -6,18 +6,18 @@ from litestar import Response, get, post
 
 from deedbox.archive import overview, store
 from deedbox.archive.verify import Verdict
+from deedbox.i18n.dashboard import WORDS
+from deedbox.i18n.measures import size
 from deedbox.kernel import limits
 from deedbox.kernel.archive_url import Folder, Web
 from deedbox.kernel.errors import Conflict, DeedboxError
 from deedbox.kernel.settings import Settings
 from deedbox.kernel.settings.shown import shown
-from deedbox.web.frame import context
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go
-from deedbox.words.dashboard import WORDS
-from deedbox.words.measures import size
+from deedbox.web.http import context
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go
 
 PATH = "/app/settings/archive"
 

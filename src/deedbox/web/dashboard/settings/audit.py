@@ -6,16 +6,16 @@ import msgspec
 from litestar import Response, get
 from msgspec import UNSET, UnsetType
 
-from deedbox.kernel import acts, limits
-from deedbox.kernel.acts import ActPart
-from deedbox.web.frame import context
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.parts import SETTINGS
-from deedbox.web.frame.query import QUERY
+from deedbox.kernel import admin_log, limits
+from deedbox.kernel.admin_log import ActPart
+from deedbox.web.http import context
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.navigation import SETTINGS
+from deedbox.web.http.pages import go
+from deedbox.web.http.query import QUERY
 
 PLACE = "/app/settings/audit"
 KINDS = ("", "key", "hook", "member", "workspace")
@@ -41,7 +41,7 @@ async def changes(request: AnyRequest) -> Response[Any]:
     before = asked.cursor or None
     part = ActPart(limit=limits.PAGE_DEFAULT + 1, before=before, act=asked.kind or None)
     read = here.deedbox.db.read_aside if part.act else here.deedbox.db.read
-    found = await read(lambda tx: acts.page(tx, here.caller.workspace_id, part))
+    found = await read(lambda tx: admin_log.page(tx, here.caller.workspace_id, part))
     shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda act: act.id)
     return app_page(
         request,

@@ -9,20 +9,20 @@ from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
 from markupsafe import Markup
 
-from deedbox import words
+from deedbox import i18n
 from deedbox.accounts import logo, workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
-from deedbox.web.frame import brand, context, forms, logo_upload, write_back
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import beside, form_of, text
-from deedbox.web.frame.pages import go, render
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import brand, context, logo_upload, page_forms, write_back
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import beside, form_of, text
+from deedbox.web.http.pages import go, render
 
 PATH = "/app/settings/branding"
 _COLOUR = re.compile("#[0-9a-f]{6}")
@@ -87,7 +87,7 @@ def _check(data: dict[str, Any]) -> None:
     """What is wrong is said beside its field."""
     for name, value in data.items():
         with beside(name):
-            told = forms.converted({name: value}, WorkspaceChange)
+            told = page_forms.converted({name: value}, WorkspaceChange)
             workspace_profile.checked(name, getattr(told, name))
 
 
@@ -122,7 +122,7 @@ def _page(
 
 def _opening_card(request: AnyRequest, look: brand.Brand, sender: str) -> Markup:
     """The signer's own page with these values: what it shows is what signers will see."""
-    language, until = words.DEFAULT, context.of(request).deedbox.clock.now() + timedelta(days=14)
+    language, until = i18n.DEFAULT, context.of(request).deedbox.clock.now() + timedelta(days=14)
     title = WORDS["branding_sample_title"]
     values = {
         "brand": look,
@@ -133,8 +133,8 @@ def _opening_card(request: AnyRequest, look: brand.Brand, sender: str) -> Markup
         "pages": 2,
         "to_fill": 1,
         "to_sign": 1,
-        "sign_by": words.moment(language, until),
-        "consent": words.table(language)["consent"],
+        "sign_by": i18n.moment(language, until),
+        "consent": i18n.table(language)["consent"],
         "outcome": None,
     }
     parts = (render("frame.html", "header", **values), render("signer/opening.html", "content", **values))

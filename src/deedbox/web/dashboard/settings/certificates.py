@@ -9,10 +9,10 @@ from deedbox.authority import ISSUING, ROOT, TIMESTAMP, Certificate
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.settings.shown import shown
-from deedbox.web.frame import context
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
+from deedbox.web.http import context
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
 
 SEAL = "seal"
 

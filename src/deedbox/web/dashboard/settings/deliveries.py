@@ -7,12 +7,12 @@ from litestar.params import FromPath
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.dashboard.settings.acting import acted
+from deedbox.web.dashboard.settings.form_actions import acted
 from deedbox.web.dashboard.settings.hooks import state_of
-from deedbox.web.frame import context, forms
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
+from deedbox.web.http import context, page_forms
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
 from deedbox.webhooks import deliveries
 
 PLACE = "/app/settings/deliveries"
@@ -29,7 +29,7 @@ async def show_delivery(request: AnyRequest, delivery_id: FromPath[str]) -> Resp
         delivery=found,
         state_of=state_of,
         busy=deliveries.under_way(found, now),
-        once=forms.new_once(),
+        once=page_forms.new_once(),
     )
 
 

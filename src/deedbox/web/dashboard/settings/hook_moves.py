@@ -11,13 +11,13 @@ from litestar.params import FromPath
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.web.dashboard.settings.acting import acted, made_once
+from deedbox.web.dashboard.settings.form_actions import acted, made_once
 from deedbox.web.dashboard.settings.hooks import PLACE, secret_page
-from deedbox.web.frame import context, forms
-from deedbox.web.frame.context import AnyRequest, Context
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import form_of
-from deedbox.web.frame.pages import go
+from deedbox.web.http import context, page_forms
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest, Context
+from deedbox.web.http.page_forms import form_of
+from deedbox.web.http.pages import go
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import EventName, Rotated
 
@@ -43,7 +43,7 @@ _FORM: dict[str, Any] = {
 
 @post(f"{PLACE}/{{hook_id:str}}/test", **_FORM)
 async def test_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any]:
-    kind = forms.filled(await form_of(request), TestForm).type
+    kind = page_forms.filled(await form_of(request), TestForm).type
 
     def test(here: Context, tx: Tx, now: datetime) -> str:
         hooks.test(tx, here.caller.workspace_id, hook_id, kind, now=now)
@@ -73,7 +73,7 @@ async def resume_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[A
 @post(f"{PLACE}/{{hook_id:str}}/recover", **_FORM)
 async def recover_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any]:
     """Sends again what was missed: a part at a time, of which the page tells whether it was the last."""
-    hours = int(forms.filled(await form_of(request), RecoverForm).hours)
+    hours = int(page_forms.filled(await form_of(request), RecoverForm).hours)
 
     def recover(here: Context, tx: Tx, now: datetime) -> str:
         done = hooks.recover(tx, here.caller.workspace_id, hook_id, now - timedelta(hours=hours), now=now)
@@ -98,12 +98,12 @@ async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[A
 async def rotate_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any]:
     """The new secret, in the answer to the form alone."""
     here, form = context.of(request), await form_of(request)
-    now, box, at_once = here.deedbox.clock.now(), here.deedbox.box, forms.filled(form, RotateForm).when == "now"
+    now, box, at_once = here.deedbox.clock.now(), here.deedbox.box, page_forms.filled(form, RotateForm).when == "now"
 
     def rotate(tx: Tx) -> Rotated:
         return hooks.rotate(tx, box, here.caller, hook_id, at_once=at_once, now=now)
 
-    with forms.sending(request, form) as sent:
+    with page_forms.sending(request, form) as sent:
         if before := await sent.before():
             return go(before)
         made, path = await made_once(sent, rotate, lambda _: f"{PLACE}/{hook_id}")

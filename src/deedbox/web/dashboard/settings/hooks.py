@@ -9,19 +9,20 @@ from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 from msgspec import UNSET, UnsetType
 
+from deedbox.i18n import dashboard
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError
-from deedbox.web.dashboard.settings.acting import made_once
-from deedbox.web.frame import context, forms
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import beside, form_of, text
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.query import QUERY
+from deedbox.web.dashboard.settings.form_actions import made_once
+from deedbox.web.http import context, page_forms
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import beside, form_of, text
+from deedbox.web.http.pages import go
+from deedbox.web.http.query import QUERY
 from deedbox.webhooks import catalogue, deliveries, hooks
 from deedbox.webhooks.hook import (
     Delivery,
@@ -35,7 +36,6 @@ from deedbox.webhooks.hook import (
     NewHook,
     TargetUrl,
 )
-from deedbox.words import dashboard
 
 PLACE = "/app/settings/hooks"
 PRESETS = {
@@ -114,7 +114,7 @@ async def make_hook(request: AnyRequest) -> Response[Any]:
     here, form = context.of(request), await form_of(request)
     now, box = here.deedbox.clock.now(), here.deedbox.box
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             wanted = await _judged(request, form)
@@ -160,7 +160,7 @@ async def show_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any
         asked=asked,
         shown=SHOWN,
         hours=HOURS,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         overlap=limits.WEBHOOK_ROTATION_HOURS,
         check=CHECKS[hook.signature_scheme],
     )
@@ -240,8 +240,8 @@ def _page_of(made: Made) -> str:
 async def _judged(request: AnyRequest, form: FormMultiDict) -> HookForm:
     """What was filled in, with an address that may be called."""
     try:
-        wanted = forms.filled(form, HookForm)
-    except forms.WrongForm as error:
+        wanted = page_forms.filled(form, HookForm)
+    except page_forms.WrongForm as error:
         if "events" in error.wrong:
             error.wrong["events"] = dashboard.WORDS["hook_events_none"]
         raise
@@ -268,7 +268,7 @@ def _form(
         error=error,
         hook=hook,
         typed=typed,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         kinds=list(catalogue.KINDS),
         presets=PRESETS,
         word_of=word_of,

@@ -11,19 +11,19 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.accounts import keys, scopes, tiers
 from deedbox.accounts.keys import KeyChange, KeyRecord, MadeKey, NewKey
+from deedbox.i18n import dashboard
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
-from deedbox.web.dashboard.settings.acting import acted, made_once
-from deedbox.web.frame import context, forms
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.query import QUERY
-from deedbox.words import dashboard
+from deedbox.web.dashboard.settings.form_actions import acted, made_once
+from deedbox.web.http import context, page_forms
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import form_of, text
+from deedbox.web.http.pages import go
+from deedbox.web.http.query import QUERY
 
 PLACE = "/app/settings/keys"
 
@@ -88,7 +88,7 @@ async def make_key(request: AnyRequest) -> Response[Any]:
     here, form = context.of(request), await form_of(request)
     now = here.deedbox.clock.now()
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             new = _filled(form).new(now)
@@ -119,9 +119,9 @@ async def rename_key(request: AnyRequest, key_id: FromPath[str]) -> Response[Any
     here, form = context.of(request), await form_of(request)
     now = here.deedbox.clock.now()
     try:
-        wanted = KeyChange(name=forms.filled(form, KeyNameForm).name)
+        wanted = KeyChange(name=page_forms.filled(form, KeyNameForm).name)
         await here.deedbox.db.write(lambda tx: keys.change(tx, here.caller, key_id, wanted, now=now))
-    except forms.WrongForm as error:
+    except page_forms.WrongForm as error:
         return await _shown(request, key_id, error, text(form, "name"))
     return go(f"{PLACE}/{key_id}?done=renamed")
 
@@ -157,8 +157,8 @@ def word_of(scope: str) -> str:
 
 def _filled(form: FormMultiDict) -> KeyForm:
     try:
-        return forms.filled(form, KeyForm)
-    except forms.WrongForm as error:
+        return page_forms.filled(form, KeyForm)
+    except page_forms.WrongForm as error:
         if "scopes" in error.wrong:
             error.wrong["scopes"] = dashboard.WORDS["key_scopes_none"]
         raise
@@ -171,7 +171,7 @@ def _form(request: AnyRequest, error: DeedboxError | None = None, form: FormMult
         request,
         "dashboard/settings/new_key.html",
         error=error,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         typed={"name": "", "tier": tiers.DEFAULT_TIER, "days": "", "scopes": ticked, **typed},
         groups=GROUPS,
         presets=PRESETS,
@@ -200,7 +200,7 @@ async def _shown(
         rate=rate,
         typed=key.name if name is None else name,
         word_of=word_of,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
     )
 
 

@@ -5,13 +5,13 @@ from typing import Any
 from litestar import Response, get
 
 from deedbox.accounts.tiers import TIERS
+from deedbox.i18n.measures import size
 from deedbox.kernel import limits
 from deedbox.kernel.settings.shown import shown
-from deedbox.web.frame import context
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.words.measures import size
+from deedbox.web.http import context
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
 
 SIZES = {
     "file": size(limits.DOCUMENT_FILE_BYTES),

@@ -16,14 +16,14 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError
 from deedbox.kernel.ids import ID_CHARS
 from deedbox.people_mail import Sent
-from deedbox.web.frame import context, forms
-from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import beside, form_of, text
-from deedbox.web.frame.pages import go
-from deedbox.web.frame.query import QUERY
+from deedbox.web.http import context, page_forms
+from deedbox.web.http import cursor as cursors
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.page_forms import beside, form_of, text
+from deedbox.web.http.pages import go
+from deedbox.web.http.query import QUERY
 
 _PATH = "/app/settings/members"
 _ALLOWED: dict[str, Any] = {
@@ -56,10 +56,10 @@ async def invite(request: AnyRequest) -> Response[Any]:
     here, form, made = context.of(request), await form_of(request), list[Sent]()
     now = here.deedbox.clock.now()
     try:
-        with forms.sending(request, form) as sent:
+        with page_forms.sending(request, form) as sent:
             if before := await sent.before():
                 return go(before)
-            wanted = forms.filled(form, NewInvitation)
+            wanted = page_forms.filled(form, NewInvitation)
 
             def act(tx: Tx) -> str:
                 with beside("email", BadRequest):
@@ -78,7 +78,7 @@ async def invite(request: AnyRequest) -> Response[Any]:
 async def change_role(request: AnyRequest, member_id: FromPath[str]) -> Response[Any]:
     here, form, now = context.of(request), await form_of(request), context.of(request).deedbox.clock.now()
     try:
-        wanted = forms.filled(form, RoleForm)
+        wanted = page_forms.filled(form, RoleForm)
         await here.deedbox.db.write(lambda tx: members.change_role(tx, here.caller, member_id, wanted.role, now=now))
     except DeedboxError as error:
         if error.status >= 500:
@@ -120,7 +120,7 @@ async def _page(
         request,
         "dashboard/settings/members.html",
         error=error,
-        once=forms.new_once(),
+        once=page_forms.new_once(),
         members=[one for one in shown if one.status == "member"],
         invited=[one for one in shown if one.status == "invited"],
         older=shown[-1].id if len(found) > len(shown) else None,

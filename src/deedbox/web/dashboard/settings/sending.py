@@ -4,18 +4,18 @@ from typing import Any
 
 from litestar import Response, get, post
 
+from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Conflict, DeedboxError, TooManyRequests
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.settings.shown import shown
 from deedbox.mail import Relay
-from deedbox.web.frame import context
-from deedbox.web.frame.app_pages import app_page
-from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go
-from deedbox.words.dashboard import WORDS
+from deedbox.web.http import context
+from deedbox.web.http.app_pages import app_page
+from deedbox.web.http.auth import person
+from deedbox.web.http.context import AnyRequest
+from deedbox.web.http.pages import go
 
 PATH = "/app/settings/mail"
 _TESTS = Allowance(per_minute=limits.MAIL_TESTS_PER_MINUTE, per_day=None)

@@ -1,0 +1,46 @@
+"""The words of the pages for those who run a workspace, a table per part. What signers read is in eight languages."""
+
+from deedbox.i18n.dashboard import (
+    account,
+    branding,
+    bulk,
+    chosen,
+    documents,
+    editor,
+    frame,
+    hooks,
+    installation,
+    keys,
+    library,
+    mail,
+    members,
+    packets,
+    reference,
+    search,
+    send,
+    templates,
+    usage,
+)
+
+PARTS = (
+    frame,
+    account,
+    branding,
+    bulk,
+    chosen,
+    documents,
+    editor,
+    hooks,
+    installation,
+    keys,
+    library,
+    mail,
+    members,
+    packets,
+    reference,
+    search,
+    send,
+    templates,
+    usage,
+)
+WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

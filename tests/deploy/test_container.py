@@ -1,4 +1,4 @@
-"""`deploy/Containerfile` and `deploy/compose.yml` as they are read; a fault test (test_image.py) builds and runs the image."""
+"""`deploy/Containerfile` and `deploy/compose.yml` as text; the fault test test_image.py builds and runs the image."""
 
 import re
 import shlex

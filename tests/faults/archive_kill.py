@@ -159,7 +159,7 @@ class InBucket(Place):
         return len(names) - len(set(names))
 
 
-class Fault test:
+class Scenario:
     def __init__(
         self, data: Path, place: Place, *, database_url: str | None = None, bug: str | None = None, seed: int = 1
     ) -> None:
@@ -277,7 +277,7 @@ def _insert_like(tx: Tx, table: str, key: str, value: str, changed: dict[str, st
 
 
 def killed(place: Place, data: Path, kills: int, packages: int, **more: Any) -> Report:
-    return Fault test(data, place, **more).run(kills, packages)
+    return Scenario(data, place, **more).run(kills, packages)
 
 
 def summary(report: Report, database: str) -> str:

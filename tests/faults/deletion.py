@@ -60,7 +60,7 @@ class Report(msgspec.Struct):
         )  # fmt: skip
 
 
-class Fault test:
+class Scenario:
     def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
         self.installation = Installation(data, database_url=database_url, bug=bug, module=_MODULE)
         self.report = Report()
@@ -201,7 +201,7 @@ def deleted(
     data: Path, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1
 ) -> Report:
     """What the clients found after so many kills of the server on this data folder."""
-    return Fault test(data, database_url=database_url, bug=bug, seed=seed).run(kills)
+    return Scenario(data, database_url=database_url, bug=bug, seed=seed).run(kills)
 
 
 def summary(report: Report, database: str) -> str:

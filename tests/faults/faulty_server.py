@@ -1,4 +1,4 @@
-"""The server with the bug that PLANTED_BUG names, so that the fault tests can show that they see it; run as `deedbox` is."""
+"""The server with the bug that PLANTED_BUG names, so that fault tests can show that they see it."""
 
 import asyncio
 import contextlib

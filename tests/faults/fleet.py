@@ -1,4 +1,4 @@
-"""Four servers and two workers on one PostgreSQL and one bucket: to the fault tests one installation, whose parts die."""
+"""Four servers and two workers on one PostgreSQL and one bucket: one installation whose parts are killed."""
 
 import random
 import subprocess

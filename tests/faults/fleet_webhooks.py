@@ -35,7 +35,7 @@ def _named(got: Received) -> str:
     return f"{got.json['type']} {got.json['data']['document_id']}"
 
 
-class Fault test:
+class Scenario:
     def __init__(self, fleet: Fleet, *, bug: str = NO_BUG, patience: float = PATIENCE_SECONDS) -> None:
         fleet.module = "tests.faults.fleet_webhooks"
         fleet.env |= {"DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8", VARIABLE: bug}

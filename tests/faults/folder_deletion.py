@@ -54,7 +54,7 @@ class _Persistent(Installation):
                     raise
 
 
-class Fault test:
+class Scenario:
     def __init__(self, place: Path, bug: str | None, seed: int) -> None:
         self.installation = _Persistent(place / "data", bug=bug, module=MODULE)
         self.report = Report()
@@ -135,7 +135,7 @@ class Fault test:
 
 def followed(place: Path, kills: int, *, bug: str | None = None, seed: int = 1) -> Report:
     """What was found after so many kills of the server beside the watch."""
-    return Fault test(place, bug, seed).run(kills)
+    return Scenario(place, bug, seed).run(kills)
 
 
 def summary(report: Report) -> str:

@@ -46,7 +46,7 @@ def told(kind: str, delays: list[Delay]) -> str:
     return f"{kind}: {' ms since the answer, '.join(parts)} ms since the request, of {len(delays)}"
 
 
-class Fault test:
+class Scenario:
     """Changes are made at the first server of the fleet and looked for at the second, or at its workers."""
 
     def __init__(self, fleet: Fleet, installed: Path, folder: Path) -> None:

@@ -65,7 +65,7 @@ class Report(msgspec.Struct):
         )  # fmt: skip
 
 
-class Fault test:
+class Scenario:
     def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
         self.installation = Installation(data, database_url=database_url, bug=bug, module=_MODULE)
         self.report = Report()
@@ -87,7 +87,7 @@ class Fault test:
         return self.report
 
     def killed(self, kills: int) -> tuple[str, dict[str, Any]]:
-        """The fault test's key and what questions are answered after so many kills; the report says what is amiss by then."""
+        """The test's key, and how questions are answered after so many kills; the report lists every fault."""
         key = self.installation.key()
         for _ in range(kills):
             asyncio.run(self._burst(key))
@@ -270,14 +270,14 @@ def indexed(
     data: Path, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1
 ) -> Report:
     """What was so after so many kills of the server on this data folder."""
-    return Fault test(data, database_url=database_url, bug=bug, seed=seed).run(kills)
+    return Scenario(data, database_url=database_url, bug=bug, seed=seed).run(kills)
 
 
 def stuck(data: Path, *, bug: str, seed: int) -> int:
     """Documents that are never indexed after two kills of a server with this bug."""
-    fault test = Fault test(data, bug=bug, seed=seed)
-    fault test.killed(2)
-    return fault test.report.stuck
+    scenario = Scenario(data, bug=bug, seed=seed)
+    scenario.killed(2)
+    return scenario.report.stuck
 
 
 def summary(report: Report, database: str) -> str:

@@ -183,7 +183,7 @@ def _status(http: httpx.Client, made: MadeKey, key: str) -> int:
     return 200 if shown["status"] == "active" else 401
 
 
-class Fault test:
+class Scenario:
     def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
         self.installation = Installation(data, database_url=database_url, bug=bug)
         self.ledger = Ledger()
@@ -285,7 +285,7 @@ class Fault test:
 
 def killed(data: Path, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> Report:
     """What the clients found after so many kills of the server on this data folder."""
-    return Fault test(data, database_url=database_url, bug=bug, seed=seed).run(kills)
+    return Scenario(data, database_url=database_url, bug=bug, seed=seed).run(kills)
 
 
 def summary(report: Report, database: str) -> str:

@@ -226,7 +226,7 @@ class Client:
             self._ledger.owed.append(asked)
 
 
-class Fault test:
+class Scenario:
     def __init__(self, installation: Installation, *, seed: int = 1) -> None:
         self.installation = installation
         self.ledger = Ledger()
@@ -281,9 +281,9 @@ class Fault test:
 
 def killed(data: Path, kills: int, *, database_url: str | None = None, seed: int = 1) -> Report:
     """What the clients found after so many kills of the server on this data folder."""
-    return Fault test(Installation(data, database_url=database_url), seed=seed).run(kills)
+    return Scenario(Installation(data, database_url=database_url), seed=seed).run(kills)
 
 
 def with_bug(bug: str, data: Path, seed: int) -> Report:
     """What they found after one kill of a server with this bug, in the midst of traffic."""
-    return Fault test(Installation(data, bug=bug), seed=seed).run(1, traffic=(60, 120))
+    return Scenario(Installation(data, bug=bug), seed=seed).run(1, traffic=(60, 120))

@@ -67,7 +67,7 @@ class Seen(Struct):
     answers: list[bytes]
 
 
-class Fault test:
+class Scenario:
     def __init__(self, folder: Path, models: Path, bug: str | None = None) -> None:
         self.score = Score()
         self._folder, self._models, self._bug = folder, models, bug

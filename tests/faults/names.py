@@ -1,4 +1,4 @@
-"""A name server of the fault tests' own, which can fall silent, and a server of Deedbox that asks nobody else for names.
+"""A name server that can stop answering, and a Deedbox server that asks nobody else.
 
 To put its address into the place of the system's takes root."""
 

@@ -37,7 +37,7 @@ class Report(msgspec.Struct):
         return self.missed + self.refused + self.different
 
 
-class Fault test:
+class Scenario:
     def __init__(self, data: Path, database_url: str, *, bug: str | None = None, seed: int = 1) -> None:
         self._installation = Installation(data, database_url=database_url, bug=bug, module=_MODULE)
         self._chance = random.Random(seed)

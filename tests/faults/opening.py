@@ -21,7 +21,7 @@ STATE_OF_LIMITS = ("rate_usage", "rate_heads", "rate_hits")
 """Tables that tell how often someone has asked: these may differ."""
 
 
-class Fault test:
+class Scenario:
     def __init__(self, api: Api) -> None:
         self.api, self.office = api, Office(api)
         self.addresses: list[str] = []
@@ -137,7 +137,7 @@ async def everything(api: Api) -> dict[str, list[str]]:
 
 
 @asynccontextmanager
-async def fault test(database_url: str, folder: Path) -> AsyncIterator[Fault test]:
+async def scenario(database_url: str, folder: Path) -> AsyncIterator[Scenario]:
     async with opened(database_url, folder, HandClock()) as api:
         await api.settle()
-        yield Fault test(api)
+        yield Scenario(api)

@@ -39,7 +39,7 @@ WAITING = (
 """What fails for the fourth time although all is back would be tried for hours."""
 
 
-class Fault test:
+class Scenario:
     def __init__(self, installation: Installation, *, seed: int = 1, half_load: bool = False) -> None:
         self.installation = installation
         self.half_load = half_load
@@ -158,7 +158,7 @@ class Fault test:
             return await client.get(path)
 
 
-Fault: TypeAlias = Callable[[Fault test], Awaitable[None]]
+Fault: TypeAlias = Callable[[Scenario], Awaitable[None]]
 
 
 def load() -> str:

@@ -24,7 +24,7 @@ EVENTS = [
 """What is told of a packet, in this order and each once."""
 
 
-class Fault test:
+class Scenario:
     def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
         self.installation = Installation(data, database_url=database_url, bug=bug)
         self._chance = random.Random(seed)

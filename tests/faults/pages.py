@@ -77,7 +77,7 @@ def weight(page: str) -> float:
     return (len(page.encode()) + sum(min(len(files[one].zipped), len(files[one].content)) for one in named)) / 1000
 
 
-class Fault test:
+class Scenario:
     """Goes to every page as a stranger, as a person and as a signer."""
 
     def __init__(self, api: Api) -> None:
@@ -281,7 +281,7 @@ class Fault test:
 
 
 @asynccontextmanager
-async def fault test(database_url: str, folder: Path) -> AsyncIterator[Fault test]:
+async def scenario(database_url: str, folder: Path) -> AsyncIterator[Scenario]:
     async with opened(database_url, folder, HandClock()) as api:
         await api.settle()
-        yield Fault test(api)
+        yield Scenario(api)

@@ -46,7 +46,7 @@ class Runner(msgspec.Struct):
     """The acts that were told to be done."""
 
 
-class Fault test:
+class Scenario:
     def __init__(self, installation: Installation, *, seed: int = 1) -> None:
         self.installation = installation
         self._chance = random.Random(seed)
@@ -174,4 +174,4 @@ def raced(
     data: Path, documents: int, batches: int = 0, *, database_url: str | None = None, bug: str | None = None
 ) -> Report:
     """What came of the races on so many documents and packets, and of so many bulk sends."""
-    return Fault test(Installation(data, database_url=database_url, bug=bug)).run(documents, batches)
+    return Scenario(Installation(data, database_url=database_url, bug=bug)).run(documents, batches)

@@ -45,7 +45,7 @@ ACTS = ("sign",) * 9 + ("decline", "void", "delegate", "delegate", "remind", "re
 OUT = ("signer.signed", "signer.approved", "signer.declined", "signer.delegated")
 
 
-class Fault test:
+class Scenario:
     def __init__(self, api: Api, documents: int, seed: int) -> None:
         self.api, self.chance, self.wanted = api, random.Random(seed), documents
         self.plans: dict[str, list[tuple[str, Reminders | None]]] = {}

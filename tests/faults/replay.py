@@ -27,7 +27,7 @@ HARMLESS = {"/sign/{signer_id}/code"}
 """Changes nothing that a second one could change again."""
 
 
-class Fault test:
+class Scenario:
     def __init__(self, installation: Installation, *, bug: str | None = None, seed: int = 1) -> None:
         self.installation = installation
         self.installation.env["DEEDBOX_EGRESS_ALLOW"] = "127.0.0.0/8"
@@ -148,4 +148,4 @@ def replayed(
     data: Path, rounds: int, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1
 ) -> Report:
     """What came of every POST being repeated, so many rounds without a kill and so many with one."""
-    return Fault test(Installation(data, database_url=database_url, bug=bug), bug=bug, seed=seed).run(rounds, kills)
+    return Scenario(Installation(data, database_url=database_url, bug=bug), bug=bug, seed=seed).run(rounds, kills)

@@ -1,4 +1,4 @@
-"""A clock that a fault test sets while a server runs by it, with libfaketime. Stopwatches go on, as they do on a real machine;
+"""A clock that a test sets while a server uses it (libfaketime). Monotonic clocks run on, as they do on a real machine;
 the children of the server's sandboxes, which get nothing of its environment, keep the machine's time."""
 
 from pathlib import Path

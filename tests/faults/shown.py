@@ -41,7 +41,7 @@ def minified(source: str) -> str:
     return broken
 
 
-class Fault test:
+class Scenario:
     def __init__(self, office: Office, browser: Browser, desk: Page) -> None:
         self.office, self.browser, self.desk = office, browser, desk
         self.faults: list[str] = []
@@ -60,14 +60,14 @@ class Fault test:
 class _Case:
     """One document, signed in one language and in one way."""
 
-    def __init__(self, fault test: Fault test, name: str, language: str, kind: str) -> None:
-        self.fault test, self.name, self.language, self.kind = fault test, name, language, kind
+    def __init__(self, scenario: Scenario, name: str, language: str, kind: str) -> None:
+        self.scenario, self.name, self.language, self.kind = scenario, name, language, kind
         self.pictures: dict[str, Image.Image] = {}
         self.height = 0
         """Of the page as it is displayed, in points."""
 
     async def run(self, turned: int, *, planted: bool, keep: Path | None) -> None:
-        office = self.fault test.office
+        office = self.scenario.office
         fields = [
             hands.place("text", 0.30, label="Town", h=0.03),
             hands.place("checkbox", 0.40, label="Rules", w=0.03, h=0.02),
@@ -82,7 +82,7 @@ class _Case:
         )
         mobile = self.kind == "touch"
         view: Any = hands.PHONE if mobile else {"width": 1320, "height": 860}
-        context = await self.fault test.browser.new_context(
+        context = await self.scenario.browser.new_context(
             viewport=view, has_touch=mobile, is_mobile=mobile, device_scale_factor=SHARP, reduced_motion="reduce"
         )
         page = await context.new_page()
@@ -104,7 +104,7 @@ class _Case:
 
     async def _sign(self, page: Page, document: Any) -> dict[str, Any]:
         """Fills in everything, and gives the form as it was sent."""
-        sheet, following = await hands.opened(page, self.fault test.office, document), page.locator("#next")
+        sheet, following = await hands.opened(page, self.scenario.office, document), page.locator("#next")
         await sheet.get_by_label("Town").fill("Ghent")
         await following.click()
         await sheet.get_by_label("Rules").check()
@@ -148,9 +148,9 @@ class _Case:
 
     async def _review(self, document: Any, found: dict[str, Any]) -> None:
         """The page as the sender's page of the document shows it, once it is complete."""
-        file_id, office = document["files"][0]["id"], self.fault test.office
+        file_id, office = document["files"][0]["id"], self.scenario.office
         address = f"{office.address}/app/documents/{document['id']}/files/{file_id}/pages/1.webp?width=2480"
-        answer = await self.fault test.desk.request.get(address)
+        answer = await self.scenario.desk.request.get(address)
         assert answer.ok, answer.status
         shown = Image.open(io.BytesIO(await answer.body()))
         self.pictures["the review"] = shown.convert("RGB")
@@ -168,7 +168,7 @@ class _Case:
             self._alike(mark, "on the review", "sealed")
         self._alike("checkbox", "on the review", "sealed")
         self._alike("text", "on the review", "sealed")
-        self.fault test.figures["marks"] += 4
+        self.scenario.figures["marks"] += 4
 
     def _alike(self, mark: str, one: str, other: str) -> None:
         left, right = self.pictures[f"{mark} {one}"], self.pictures[f"{mark} {other}"]
@@ -180,9 +180,9 @@ class _Case:
             self._note(mark, f"{one} and {other}", str(error))
 
     def _note(self, mark: str, between: str, fault: str) -> None:
-        self.fault test.figures["pictures"] += 1
+        self.scenario.figures["pictures"] += 1
         if fault:
-            self.fault test.faults.append(f"{mark}: {self.name}, {between}: {fault}")
+            self.scenario.faults.append(f"{mark}: {self.name}, {between}: {fault}")
 
 
 def _paper(turned: int) -> bytes:
@@ -235,7 +235,7 @@ def _side_by_side(pictures: dict[str, Image.Image]) -> Image.Image:
 
 
 @asynccontextmanager
-async def fault test(database_url: str, folder: Path) -> AsyncIterator[Fault test]:
+async def scenario(database_url: str, folder: Path) -> AsyncIterator[Scenario]:
     async with opened(database_url, folder, HandClock()) as api, async_playwright() as playwright:
         await api.settle()
         await api.deedbox.start()
@@ -246,7 +246,7 @@ async def fault test(database_url: str, folder: Path) -> AsyncIterator[Fault tes
                 browser = await playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
                 desk = await browser.new_page()
                 await signed_in(office, desk)
-                yield Fault test(office, browser, desk)
+                yield Scenario(office, browser, desk)
                 await browser.close()
         finally:
             await api.deedbox.stop()

@@ -1,4 +1,4 @@
-"""Bugs of the signing side that a fault test plants: an event or a job outside its transaction, a check outside of it."""
+"""Bugs that a fault test plants in signing: an event, a job or a check outside its transaction."""
 
 import asyncio
 import threading

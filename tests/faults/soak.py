@@ -15,7 +15,7 @@ import msgspec
 from tests.faults import installation as installations
 from tests.faults.aftermath import Report
 from tests.faults.installation import Installation
-from tests.faults.outage import Fault test
+from tests.faults.outage import Scenario
 from tests.faults.patient import SentAway
 from tests.pdf.sealed import document
 from tests.webhooks.sink import Sink, listening
@@ -53,9 +53,9 @@ class Soak:
         self.faults: list[str] = []
         self._seconds, self._database = seconds, database
 
-    async def run(self, fault test: Fault test) -> None:
+    async def run(self, scenario: Scenario) -> None:
         """Everything at once, for so long."""
-        async with installations.client(fault test.server.address, fault test.key) as http, listening() as sink:
+        async with installations.client(scenario.server.address, scenario.key) as http, listening() as sink:
             hook = {"target_url": f"http://127.0.0.1:{sink.port}/hook", "events": KINDS}
             made = await http.post("/api/v1/hooks", json=hook)
             assert made.status_code == 201, made.text
@@ -63,13 +63,13 @@ class Soak:
             assert (await http.post("/documents/index")).is_success  # there is something to ask about
             steps = [self._upload, self._ask, self._verify, self._follow]
             async with _going(steps, http, self):
-                await self._watch(fault test, sink)
+                await self._watch(scenario, sink)
 
-    async def _watch(self, fault test: Fault test, sink: Sink) -> None:
+    async def _watch(self, scenario: Scenario, sink: Sink) -> None:
         began = time.monotonic()
         while (now := time.monotonic() - began) < self._seconds:
-            self.samples.append(sample(fault test.server.process.pid, now, *self._database(), fault test.answers.done))
-            assert fault test.server.process.poll() is None, fault test.installation.log()[-3000:]
+            self.samples.append(sample(scenario.server.process.pid, now, *self._database(), scenario.answers.done))
+            assert scenario.server.process.poll() is None, scenario.installation.log()[-3000:]
             await asyncio.sleep(SAMPLE_SECONDS)
         self.count["webhooks"] = len(sink.received)
 
@@ -178,6 +178,6 @@ def soaked(installation: Installation, seconds: float) -> tuple[Report, Soak]:
         return sum(file.stat().st_size for file in files) / 1e6, installation.rows("select count(*) from chunks")[0][0]
 
     soak = Soak(seconds, database)
-    report = Fault test(installation, half_load=True).run(soak.run)
+    report = Scenario(installation, half_load=True).run(soak.run)
     report.faults += soak.faults
     return report, soak

@@ -1,6 +1,6 @@
 """R22: callers who want everything, each beside another who wants a little, at a real server.
 
-`python -m tests.faults.starvation` prints the table in full size; with FAULT_SOURCE it is that of another source folder.
+`python -m tests.faults.starvation` prints the whole table; FAULT_SOURCE names another source folder.
 """
 
 import base64

@@ -35,7 +35,7 @@ class Report(msgspec.Struct):
     faults: list[str] = []
 
 
-class Fault test:
+class Scenario:
     def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
         self.installation = Installation(data, database_url=database_url, bug=bug, module=_MODULE)
         self.report = Report()

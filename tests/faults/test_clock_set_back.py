@@ -20,7 +20,7 @@ from tests.faults import only_in_full
 from tests.faults.aftermath import Report
 from tests.faults.installation import Installation
 from tests.faults.ledger import Asked
-from tests.faults.outage import CLIENTS, Fault test, load
+from tests.faults.outage import CLIENTS, Scenario, load
 from tests.faults.patient import PatientClient
 from tests.faults.set_clock import SetClock, needs_libfaketime
 from tests.faults.signers import Doors, wanted
@@ -57,19 +57,19 @@ class HourBack:
         self._clock, self._patience = clock, patience
         self._words: dict[str, str] = {}
         """Of each text that was uploaded, the word that no other has."""
-        self._rig: Fault test
+        self._scenario: Scenario
         self._http: httpx.AsyncClient
         self._limited: httpx.AsyncClient
 
-    async def __call__(self, fault test: Fault test) -> None:
+    async def __call__(self, scenario: Scenario) -> None:
         words = ("--name", "limited", "--scope", "*", "--json", "--per-minute", str(PER_MINUTE))
-        limited = msgspec.json.decode(await asyncio.to_thread(fault test.installation.command, "keys", "create", *words))[
+        limited = msgspec.json.decode(await asyncio.to_thread(scenario.installation.command, "keys", "create", *words))[
             "key"
         ]
-        self._rig, address = fault test, fault test.server.address
+        self._scenario, address = scenario, scenario.server.address
         async with (
             listening() as hooks,
-            installations.client(address, fault test.key) as self._http,
+            installations.client(address, scenario.key) as self._http,
             installations.client(address, limited) as self._limited,
         ):
             hook = {"target_url": hooks.url, "events": EVENTS}
@@ -80,17 +80,17 @@ class HourBack:
             await self._all_arrived(hooks)
 
     async def _set_back_and_right(self, hooks: Sink, number: int) -> None:
-        fault test, rows, now = self._rig, self._rig.installation.rows, await self._now()
+        scenario, rows, now = self._scenario, self._scenario.installation.rows, await self._now()
         early = await self._send(f"Early {number}", reminders=REMINDED)
         await self._upload(f"before{number}x")
         while (await self._limited.get("/stats")).status_code == 200:
             pass
         hooks.gate.clear()
-        await fault test.until(lambda: len(rows(WAITING)) >= QUEUED, "deliveries wait")
+        await scenario.until(lambda: len(rows(WAITING)) >= QUEUED, "deliveries wait")
         queued = {row[0] for row in rows(WAITING)}
         await self._set(-HOUR, lambda seen: seen < now - timedelta(minutes=30))
         hooks.gate.set()
-        fault test.figures["deliveries that waited"] = fault test.figures.get("deliveries that waited", 0) + len(queued)
+        scenario.figures["deliveries that waited"] = scenario.figures.get("deliveries that waited", 0) + len(queued)
         await self._soon(lambda: not queued & {row[0] for row in rows(UNTRIED)}, "deliveries that were due")
         at = instant(now - timedelta(minutes=30))
         await self._soon(lambda: not rows(JOBS.format(at=at)), "jobs that were due")
@@ -99,17 +99,19 @@ class HourBack:
         end = instant(now - timedelta(minutes=30))
         over = await self._send(f"Over {number}", expires_at=end)
         await self._upload(f"meanwhile{number}x")
-        await fault test.done(MEANWHILE)
+        await scenario.done(MEANWHILE)
         await asyncio.sleep(BEHIND_SECONDS)
-        before = len(fault test.ledger.faults)
+        before = len(scenario.ledger.faults)
         await self._set(0, lambda seen: seen > now - timedelta(minutes=30))
         await self._soon(lambda: dict(rows(REMINDERS)).get(late) is not None, "a reminder that is due")
         await self._soon(lambda: self._status(over) == "expired", "a document that is past its end")
-        await fault test.done(MEANWHILE)
+        await scenario.done(MEANWHILE)
         self._forgive_links(before)
         reminded = dict(rows(REMINDERS))
-        fault test.ledger.faults += [f"twice: {late} was reminded {reminded[late]} times"] if reminded.get(late, 1) > 1 else []
-        fault test.ledger.faults += [f"early: {early} was reminded"] if early in reminded else []
+        scenario.ledger.faults += (
+            [f"twice: {late} was reminded {reminded[late]} times"] if reminded.get(late, 1) > 1 else []
+        )
+        scenario.ledger.faults += [f"early: {early} was reminded"] if early in reminded else []
 
     async def _set(self, seconds: int, seen: Callable[[datetime], bool]) -> None:
         self._clock.set(seconds)
@@ -123,16 +125,16 @@ class HourBack:
 
     async def _send(self, title: str, **more: Any) -> str:
         """The id of a document that only time ends: the clients do not know of it."""
-        fault test = self._rig
-        async with Doors(fault test.server.address, fault test.key) as doors:
-            client = PatientClient(doors, fault test.ledger, fault test._chance, asyncio.Event())
+        scenario = self._scenario
+        async with Doors(scenario.server.address, scenario.key) as doors:
+            client = PatientClient(doors, scenario.ledger, scenario._chance, asyncio.Event())
             body = wanted(title, send=True) | more
             made = await client.ask(Asked("create and send", title, "/api/v1/documents", body))
-        fault test.ledger.open.remove(title)
+        scenario.ledger.open.remove(title)
         return str(made["id"])
 
     def _status(self, document_id: str) -> str:
-        return str(self._rig.installation.rows(f"select status from documents where id = '{document_id}'")[0][0])
+        return str(self._scenario.installation.rows(f"select status from documents where id = '{document_id}'")[0][0])
 
     async def _upload(self, word: str) -> None:
         made = await self._http.post("/documents/upload", files={"file": (f"{word}.txt", f"The text about {word}.")})
@@ -145,25 +147,25 @@ class HourBack:
     async def _all_found(self) -> None:
         names = ", ".join(f"'{doc_id}'" for doc_id in self._words)
         indexing = f"select id from uploads where id in ({names}) and status <> 'indexed'"
-        await self._soon(lambda: not self._rig.installation.rows(indexing), "uploads that are to be indexed")
+        await self._soon(lambda: not self._scenario.installation.rows(indexing), "uploads that are to be indexed")
         for doc_id, word in self._words.items():
             asked = await self._http.post("/query", json={"query": word, "top_k": 10, "mode": "keyword"})
             found = [each["metadata"]["doc_id"] for each in asked.json()["results"]]
             if found != [doc_id]:
-                self._rig.ledger.faults.append(f"lost: {word} finds {found}, not {doc_id}")
+                self._scenario.ledger.faults.append(f"lost: {word} finds {found}, not {doc_id}")
 
     async def _judge_limit(self) -> None:
         """Whoever has used up a minute waits for no more than a minute."""
         asked = await self._limited.get("/stats")
         wait = int(asked.headers.get("retry-after", 0))
-        self._rig.figures["s of the longest wait at a limit"] = wait
+        self._scenario.figures["s of the longest wait at a limit"] = wait
         if wait > 60:
-            self._rig.ledger.faults.append(f"stuck: a limit for each minute is closed for {wait} s")
+            self._scenario.ledger.faults.append(f"stuck: a limit for each minute is closed for {wait} s")
 
     def _forgive_links(self, before: int) -> None:
         """A link that was made by the slow clock lasts an hour by it, so it has ended now: one for each client that
         was about to follow it."""
-        faults = self._rig.ledger.faults
+        faults = self._scenario.ledger.faults
         links = [fault for fault in faults[before:] if fault.startswith("lost: a link of ")][:CLIENTS]
         faults[:] = [fault for fault in faults if fault not in links]
 
@@ -171,13 +173,13 @@ class HourBack:
         end = time.monotonic() + self._patience
         while not condition():
             if time.monotonic() > end:
-                self._rig.ledger.faults.append(f"stuck: {what}")
+                self._scenario.ledger.faults.append(f"stuck: {what}")
                 return
             await asyncio.sleep(0.05)
 
     async def _all_arrived(self, hooks: Sink) -> None:
         """Each delivery that is known now, with the same bytes as often as it comes."""
-        rows = self._rig.installation.rows
+        rows = self._scenario.installation.rows
         known = {row[0] for row in rows(DELIVERIES)}
         await self._soon(lambda: known <= {row[0] for row in rows(DELIVERED)}, "webhooks")
         received: dict[str, list[bytes]] = {}
@@ -186,11 +188,11 @@ class HourBack:
         delivered = rows(DELIVERED)
         for _, event_id, _ in delivered:
             if len(set(received.get(event_id, []))) != 1:
-                self._rig.ledger.faults.append(f"lost: {event_id} arrived as {received.get(event_id)}")
+                self._scenario.ledger.faults.append(f"lost: {event_id} arrived as {received.get(event_id)}")
         again = sum(len(received.get(event_id, [])) > attempts for _, event_id, attempts in delivered)
-        self._rig.figures["webhooks that came again"] = again
+        self._scenario.figures["webhooks that came again"] = again
         if again > TIMES * limits.WEBHOOK_PER_ENDPOINT:
-            self._rig.ledger.faults.append(f"twice: {again} webhooks, more than were under way")
+            self._scenario.ledger.faults.append(f"twice: {again} webhooks, more than were under way")
 
 
 def hour_back(folder: Path, *, url: str | None = None, bug: str | None = None, patience: float | None = None) -> Report:
@@ -200,7 +202,7 @@ def hour_back(folder: Path, *, url: str | None = None, bug: str | None = None, p
     installation.env |= {"DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8"}
     installation.under = clock.under()
     # At half load: with more work than it can do, a server is late by any clock.
-    return Fault test(installation, half_load=True).run(HourBack(clock, patience or PATIENCE_SECONDS))
+    return Scenario(installation, half_load=True).run(HourBack(clock, patience or PATIENCE_SECONDS))
 
 
 def test_the_clock_is_set_back_an_hour_under_load(tmp_path: Path) -> None:

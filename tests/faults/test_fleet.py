@@ -24,7 +24,7 @@ ASKED = 40
 
 def test_documents_survive_every_kill_of_a_fleet_whole(tmp_path: Path, postgres_url: str, s3_store: Store) -> None:
     fleet = Fleet(tmp_path / "fleet", database_url=postgres_url, store=s3_store)
-    report = lifecycle.Fault test(fleet).run(KILLS)
+    report = lifecycle.Scenario(fleet).run(KILLS)
     print(f"R1 over four servers and two workers: {report} ({load()})")
     assert report.faults == []
     assert min(report.figures[name] for name in ("done", "documents", "signatures")) > 0
@@ -34,7 +34,7 @@ def test_every_event_of_a_fleet_reaches_every_live_subscriber(
     tmp_path: Path, postgres_url: str, s3_store: Store
 ) -> None:
     fleet = Fleet(tmp_path / "fleet", database_url=postgres_url, store=s3_store)
-    score = asyncio.run(fleet_webhooks.Fault test(fleet).run(KILLS))
+    score = asyncio.run(fleet_webhooks.Scenario(fleet).run(KILLS))
     print(f"{score.line('over four servers and two workers', NO_BUG)} ({load()})")
     assert (score.lost, score.altered, score.trapped) == (0, 0, 0)
     assert score.disabled
@@ -45,13 +45,13 @@ def test_the_rig_catches_deliveries_that_stay_with_a_dead_worker(
     tmp_path: Path, postgres_url: str, s3_store: Store
 ) -> None:
     fleet = Fleet(tmp_path / "fleet", database_url=postgres_url, store=s3_store)
-    score = asyncio.run(fleet_webhooks.Fault test(fleet, bug=LEASED_FOR_EVER, patience=8).run(1))
+    score = asyncio.run(fleet_webhooks.Scenario(fleet, bug=LEASED_FOR_EVER, patience=8).run(1))
     assert score.lost > 0
 
 
 def test_one_wins_each_race_over_a_fleet(tmp_path: Path, postgres_url: str, s3_store: Store) -> None:
     fleet = Fleet(tmp_path / "fleet", database_url=postgres_url, store=s3_store)
-    report = races.Fault test(fleet).run(DOCUMENTS, batches=1)
+    report = races.Scenario(fleet).run(DOCUMENTS, batches=1)
     print(f"R5 over four servers and two workers: {report} ({load()})")
     assert report.faults == []
 
@@ -59,7 +59,7 @@ def test_one_wins_each_race_over_a_fleet(tmp_path: Path, postgres_url: str, s3_s
 @only_in_full
 def test_a_retry_at_another_server_of_a_fleet_is_harmless(tmp_path: Path, postgres_url: str, s3_store: Store) -> None:
     fleet = Fleet(tmp_path / "fleet", database_url=postgres_url, store=s3_store)
-    report = replay.Fault test(fleet).run(ROUNDS, 0)
+    report = replay.Scenario(fleet).run(ROUNDS, 0)
     print(f"R6 over four servers and two workers: {report} ({load()})")
     assert report.faults == []
 
@@ -84,7 +84,7 @@ def test_what_one_process_of_a_fleet_changes_another_sees(
     tmp_path: Path, models_dir: Path, postgres_url: str, s3_store: Store
 ) -> None:
     fleet = Fleet(tmp_path / "fleet", database_url=postgres_url, store=s3_store)
-    delays = heard.Fault test(fleet, models_dir, tmp_path / "models").run(SEEN)
+    delays = heard.Scenario(fleet, models_dir, tmp_path / "models").run(SEEN)
     for kind, each in delays.items():
         print(f"Seen by another process, {heard.told(kind, each)} ({load()})")
     assert {len(each) for each in delays.values()} == {SEEN}

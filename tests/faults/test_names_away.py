@@ -12,7 +12,7 @@ from tests.faults import FULL
 from tests.faults import installation as installations
 from tests.faults.installation import Installation
 from tests.faults.names import DOMAIN, NameServer, naming, only_as_root, under
-from tests.faults.outage import Fault test, load
+from tests.faults.outage import Scenario, load
 from tests.mail.mailserver import Mailroom, mailroom
 from tests.s3 import Store
 from tests.webhooks.sink import Reply, Sink, listening
@@ -38,7 +38,7 @@ RECALLED = (
     "the end was not mailed to all invited",
     "who is not needed was not told so",
 )
-"""No faults of this fault test: what they hold to supposes that no mail is ever taken back. With a mail server, one that waits
+"""Not faults here: these checks suppose that no mail is ever taken back. With a mail server, one that waits
 and asks for what is no longer wanted is; all four kinds are seen as well when no name server dies."""
 
 
@@ -59,33 +59,33 @@ def test_webhooks_and_mail_have_no_address_under_load(tmp_path: Path) -> None:
             "DEEDBOX_SMTP_PLAIN": "true",
             "DEEDBOX_MAIL_FROM": "sign@example.com",
         }
-        report = Fault test(installation).run(lambda fault test: _unsent(fault test, names, hooks, mails))
+        report = Scenario(installation).run(lambda scenario: _unsent(scenario, names, hooks, mails))
         lost = [installation.rows(sql)[0][0] for sql in LOST]
     print(f"Webhooks and mail without an address under load: {report} ({load()})")
     assert ([fault for fault in report.faults if not fault.endswith(RECALLED)], lost) == ([], [0, 0])
 
 
-async def _unsent(fault test: Fault test, names: NameServer, hooks: Sink, mails: Mailroom) -> None:
-    rows = fault test.installation.rows
-    async with installations.client(fault test.server.address, fault test.key) as http:
+async def _unsent(scenario: Scenario, names: NameServer, hooks: Sink, mails: Mailroom) -> None:
+    rows = scenario.installation.rows
+    async with installations.client(scenario.server.address, scenario.key) as http:
         hook = {"target_url": f"http://hooks.{DOMAIN}:{hooks.port}/hook", "events": EVENTS}
         assert (await http.post("/api/v1/hooks", json=hook)).status_code == 201
-    await fault test.until(lambda: len(hooks.received) > BEGUN and len(mails.taken) > BEGUN, "webhooks and mails arrived")
+    await scenario.until(lambda: len(hooks.received) > BEGUN and len(mails.taken) > BEGUN, "webhooks and mails arrived")
     names.away = True
     await asyncio.sleep(AWAY_SECONDS)
-    await fault test.until(lambda: bool(rows(DELIVERIES) and rows(MAILS)), "webhooks and mails failed")
+    await scenario.until(lambda: bool(rows(DELIVERIES) and rows(MAILS)), "webhooks and mails failed")
     deliveries, mailed = rows(DELIVERIES), rows(MAILS)
     assert all(_is_clear(error) for (error,) in (*deliveries, *mailed)), (deliveries[:3], mailed[:3])
-    await fault test.done(BEGUN)  # changes go on meanwhile
+    await scenario.done(BEGUN)  # changes go on meanwhile
     names.away = False
-    fault test.figures |= {"deliveries that waited": len(deliveries), "mails that waited": len(mailed)}
-    await fault test.until(lambda: _arrived(fault test), "what had failed arrived")
+    scenario.figures |= {"deliveries that waited": len(deliveries), "mails that waited": len(mailed)}
+    await scenario.until(lambda: _arrived(scenario), "what had failed arrived")
 
 
-def _arrived(fault test: Fault test) -> bool:
+def _arrived(scenario: Scenario) -> bool:
     for sql in NOW:
-        fault test.installation.change(sql)
-    return not fault test.installation.rows(DELIVERIES) and not fault test.installation.rows(MAILS)
+        scenario.installation.change(sql)
+    return not scenario.installation.rows(DELIVERIES) and not scenario.installation.rows(MAILS)
 
 
 def _is_clear(error: str) -> bool:
@@ -94,14 +94,14 @@ def _is_clear(error: str) -> bool:
 
 
 def test_the_store_for_files_has_no_address_under_load(tmp_path: Path, s3_store: Store) -> None:
-    async def away(fault test: Fault test) -> None:
+    async def away(scenario: Scenario) -> None:
         asked = names.asked
-        await fault test.until(lambda: names.asked > asked, "the store's name was looked up")
+        await scenario.until(lambda: names.asked > asked, "the store's name was looked up")
         names.away = True
         await asyncio.sleep(AWAY_SECONDS)
-        await fault test.refused(REFUSALS)
-        assert (await fault test.listed()).status_code == 200
-        assert "storage_unavailable" in (await fault test.ready()).text
+        await scenario.refused(REFUSALS)
+        assert (await scenario.listed()).status_code == 200
+        assert "storage_unavailable" in (await scenario.ready()).text
         names.away = False
 
     installation = Installation(tmp_path / "data")
@@ -110,7 +110,7 @@ def test_the_store_for_files_has_no_address_under_load(tmp_path: Path, s3_store:
         installation.under = under(tmp_path)
         named = f"http://store.{DOMAIN}:{urlsplit(address).port}"
         installation.env |= s3_store.settings(s3_store.bucket(), named)
-        report = Fault test(installation).run(away)
+        report = Scenario(installation).run(away)
     print(f"The store for files without an address under load: {report} ({load()})")
     assert report.faults == []
     assert report.figures["answers storage_unavailable"] >= REFUSALS

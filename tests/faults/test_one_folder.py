@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import FULL, installation
-from tests.faults.one_folder import Fault test
+from tests.faults.one_folder import Scenario
 
 ROUNDS, KILLS = (150, 20) if FULL else (8, 1)
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_three_servers_on_one_folder_answer_as_one(tmp_path: Path, postgres_url: str) -> None:
-    report = await Fault test(tmp_path / "data", postgres_url).run(ROUNDS, KILLS)
+    report = await Scenario(tmp_path / "data", postgres_url).run(ROUNDS, KILLS)
     print(installation.told("One folder", report, "PostgreSQL"))
     assert report.faults == 0, report
     assert report.kills == KILLS
@@ -24,5 +24,5 @@ async def test_three_servers_on_one_folder_answer_as_one(tmp_path: Path, postgre
 
 
 async def test_the_rig_catches_a_reader_that_does_not_wait(tmp_path: Path, postgres_url: str) -> None:
-    report = await Fault test(tmp_path / "data", postgres_url, bug="a reader answers with what it has").run(6, 0)
+    report = await Scenario(tmp_path / "data", postgres_url, bug="a reader answers with what it has").run(6, 0)
     assert report.missed > 0, report

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.faults import FULL
 from tests.faults.aftermath import Report
 from tests.faults.installation import Installation
-from tests.faults.outage import Fault test, load
+from tests.faults.outage import Scenario, load
 from tests.faults.own_postgres import NAME, OwnPostgres, made, own_folder
 
 KILLS = 20 if FULL else 1
@@ -22,15 +22,15 @@ FOLLOWED = "select 1 from pg_stat_replication where state = 'streaming' and sync
 def test_postgresql_is_killed_and_started_again_under_load(tmp_path: Path) -> None:
     with own_folder() as folder, made(folder) as postgres:
 
-        async def killed(fault test: Fault test) -> None:
+        async def killed(scenario: Scenario) -> None:
             for _ in range(KILLS):
                 await asyncio.to_thread(postgres.kill)
-                await fault test.refused(REFUSALS)
-                assert (await fault test.ready()).status_code == 503
+                await scenario.refused(REFUSALS)
+                assert (await scenario.ready()).status_code == 503
                 await asyncio.to_thread(postgres.start)
-                await fault test.done(10)
+                await scenario.done(10)
 
-        report = Fault test(Installation(tmp_path / "data", database_url=postgres.url)).run(killed)
+        report = Scenario(Installation(tmp_path / "data", database_url=postgres.url)).run(killed)
     print(f"PostgreSQL killed {KILLS} times under load: {report} ({load()})")
     assert report.faults == []
     assert report.figures["answers database_unavailable"] >= KILLS * REFUSALS
@@ -51,19 +51,19 @@ def failed_over(folder: Path, *, waits: bool) -> Report:
     """What is amiss after the primary died. If it did not wait for its standby, that was behind."""
     with _pair(waits=waits) as (primary, standby):
 
-        async def failed(fault test: Fault test) -> None:
+        async def failed(scenario: Scenario) -> None:
             if not waits:
                 standby.execute("alter system set primary_conninfo = ''")
                 standby.execute("select pg_reload_conf()")
-                await fault test.until(lambda: not primary.execute(FOLLOWED), "the standby was cut off")
-                await fault test.done(LATE)
+                await scenario.until(lambda: not primary.execute(FOLLOWED), "the standby was cut off")
+                await scenario.done(LATE)
             await asyncio.to_thread(primary.kill)
-            await fault test.refused(REFUSALS)
+            await scenario.refused(REFUSALS)
             await asyncio.to_thread(standby.promote)
 
         hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
         url = f"postgresql://postgres@{hosts}/{NAME}?target_session_attrs=read-write"
-        return Fault test(Installation(folder / "data", database_url=url)).run(failed)
+        return Scenario(Installation(folder / "data", database_url=url)).run(failed)
 
 
 @contextmanager

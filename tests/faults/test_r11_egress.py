@@ -153,7 +153,7 @@ def by_the_sender(folder: Path) -> Call:
     return call
 
 
-class Fault test:
+class Scenario:
     def __init__(self, bug: str | None, inside: list[Address], call: Call = by_the_client) -> None:
         self.score = Score()
         self._bug = bug
@@ -270,7 +270,7 @@ def inside_addresses(samples: int) -> list[Address]:
 
 
 async def run_rig(bug: str | None, samples: int, call: Call = by_the_client) -> Score:
-    score = await Fault test(bug, inside_addresses(samples), call).run()
+    score = await Scenario(bug, inside_addresses(samples), call).run()
     print(score.line(bug))
     return score
 
@@ -303,8 +303,8 @@ async def test_the_rig_catches_the_seeded_bug_in_the_sender(tmp_path: Path, bug:
 
 async def test_without_the_guard_every_way_in_but_the_redirect_is_open() -> None:
     """The fault test's traps are real: the same calls without any judgement fall into them."""
-    fault test = Fault test(None, [ipaddress.ip_address("10.0.0.1")])
+    scenario = Scenario(None, [ipaddress.ip_address("10.0.0.1")])
     with patch.object(addresses, "is_public", lambda _address: True):
-        score = await fault test.run()
+        score = await scenario.run()
     assert score.let_by_creation >= 10
     assert score.trapped >= score.let_by_creation

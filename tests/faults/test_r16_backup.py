@@ -63,7 +63,7 @@ def _copied_if_there(source: str, target: str) -> None:
         shutil.copy(source, target)
 
 
-class Fault test:
+class Scenario:
     def __init__(self, data_dir: Path, url: str | None, db: Database, bug: str | None) -> None:
         self.score = Score()
         self._data_dir, self._url, self._db, self._bug = data_dir, url, db, bug
@@ -174,8 +174,8 @@ async def test_a_backup_under_load_keeps_every_promise(
     database_url: str, db: Database, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = None if database_url.startswith("sqlite:") else database_url
-    fault test = Fault test(tmp_path, url, db, None)
-    await fault test.fill(100_000 if FULL else 2_000)
+    scenario = Scenario(tmp_path, url, db, None)
+    await scenario.fill(100_000 if FULL else 2_000)
     with contextlib.ExitStack() as stack:
         places: list[tuple[Path, str | None]] = []
         for number in range(20 if FULL else 2):
@@ -185,7 +185,7 @@ async def test_a_backup_under_load_keeps_every_promise(
                 places.append((tmp_path / f"place{number}", stack.enter_context(cluster.database(name))))
             else:
                 places.append((tmp_path / f"place{number}", None))
-        score = await fault test.run(places)
+        score = await scenario.run(places)
     print(score.line(None))
     assert score.promised > 0
     assert score.violations() == 0
@@ -193,13 +193,13 @@ async def test_a_backup_under_load_keeps_every_promise(
 
 async def test_the_rig_catches_a_copy_of_the_database_without_its_wal(sqlite_path: Path) -> None:
     database = SqliteDatabase(sqlite_path)
-    fault test = Fault test(sqlite_path.parent, None, database, WITHOUT_WAL)
-    await fault test.fill(20)
+    scenario = Scenario(sqlite_path.parent, None, database, WITHOUT_WAL)
+    await scenario.fill(20)
     with contextlib.closing(sqlite3.connect(sqlite_path, isolation_level=None)) as reader:
         # While someone reads, SQLite keeps every later write in the WAL: the bug cannot pass by luck.
         reader.execute("begin")
         reader.execute("select count(*) from workspaces").fetchone()
-        score = await fault test.run([(sqlite_path.parent / "place", None)])
+        score = await scenario.run([(sqlite_path.parent / "place", None)])
     await database.close()
     print(score.line(WITHOUT_WAL))
     assert score.lost == score.promised > 0

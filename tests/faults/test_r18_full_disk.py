@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.faults import FULL
 from tests.faults.aftermath import Report
 from tests.faults.installation import Installation
-from tests.faults.outage import Fault test, load
+from tests.faults.outage import Scenario, load
 from tests.faults.own_postgres import made, own_folder
 from tests.faults.small_disk import SmallDisk, mounted, only_as_root
 
@@ -31,8 +31,8 @@ def test_the_disk_of_postgresql_runs_full_and_has_room_again_under_load(tmp_path
     with own_folder() as folder, mounted(folder / "disk", POSTGRES_MEGABYTES) as disk:
         shutil.chown(disk.folder, "postgres", "postgres")
         with made(disk.folder, folder / "log") as postgres:
-            fault test = Fault test(Installation(tmp_path / "data", database_url=postgres.url))
-            report = fault test.run(lambda fault test: _filled(fault test, disk, TIMES, counted=True))
+            scenario = Scenario(Installation(tmp_path / "data", database_url=postgres.url))
+            report = scenario.run(lambda scenario: _filled(scenario, disk, TIMES, counted=True))
     print(f"R18 PostgreSQL's disk full {TIMES} times under load: {report} ({load()})")
     assert report.faults == []
     assert report.figures["answers storage_full"] + report.figures.get("answers database_unavailable", 0) >= REFUSALS
@@ -41,32 +41,32 @@ def test_the_disk_of_postgresql_runs_full_and_has_room_again_under_load(tmp_path
 def test_the_rig_catches_a_file_that_is_written_after_its_row(tmp_path: Path) -> None:
     """With the rows on another disk: on the same one SQLite refuses the row too."""
 
-    async def full_for_a_while(fault test: Fault test) -> None:
+    async def full_for_a_while(scenario: Scenario) -> None:
         await asyncio.to_thread(disk.fill)
-        await fault test.refused(FAILURES)
+        await scenario.refused(FAILURES)
         await asyncio.to_thread(disk.empty)
 
     with own_folder() as folder, made(folder) as postgres, mounted(tmp_path / "disk", MEGABYTES) as disk:
         bug = "file written after its row"
-        fault test = Fault test(Installation(disk.folder / "data", database_url=postgres.url, bug=bug))
-        assert fault test.run(full_for_a_while).amiss("lost", "unsealed", "stuck", "failed") > 0
+        scenario = Scenario(Installation(disk.folder / "data", database_url=postgres.url, bug=bug))
+        assert scenario.run(full_for_a_while).amiss("lost", "unsealed", "stuck", "failed") > 0
 
 
 def filled(folder: Path, times: int) -> Report:
     with mounted(folder / "disk", MEGABYTES) as disk:
-        return Fault test(Installation(disk.folder / "data")).run(lambda fault test: _filled(fault test, disk, times))
+        return Scenario(Installation(disk.folder / "data")).run(lambda scenario: _filled(scenario, disk, times))
 
 
-async def _filled(fault test: Fault test, disk: SmallDisk, times: int, *, counted: bool = False) -> None:
+async def _filled(scenario: Scenario, disk: SmallDisk, times: int, *, counted: bool = False) -> None:
     """Fills the disk until changes are refused, looks whether reads go on, and gives the room back.
 
     Requests that are counted on that disk may be refused too, whatever they ask for."""
     for _ in range(times):
         await asyncio.to_thread(disk.fill)
-        await fault test.refused(REFUSALS)
-        listed = await fault test.listed()
+        await scenario.refused(REFUSALS)
+        listed = await scenario.listed()
         if not (counted and listed.headers.get("X-Service-Error-Code") == "storage_full"):
             assert (listed.status_code, bool(listed.json()["documents"])) == (200, True), listed.text
-        assert "storage: storage_full" in (await fault test.ready()).text
+        assert "storage: storage_full" in (await scenario.ready()).text
         await asyncio.to_thread(disk.empty)
-        await fault test.done(10)
+        await scenario.done(10)

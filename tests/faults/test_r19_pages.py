@@ -11,7 +11,7 @@ from deedbox.web.http import context, guard, pages
 from deedbox.web.http.auth import PERSON, PUBLIC, door
 from deedbox.web.http.context import AnyRequest
 from tests.faults import FULL
-from tests.faults.pages import FOREIGN, HIDDEN, fault test
+from tests.faults.pages import FOREIGN, HIDDEN, scenario
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +21,7 @@ async def test_every_page_is_tight_and_no_other_site_can_write(
     request: pytest.FixtureRequest, tmp_path: Path, database: str
 ) -> None:
     path = request.getfixturevalue("postgres_url" if database == "postgres" else "sqlite_path")
-    async with fault test(path if database == "postgres" else f"sqlite:{path}", tmp_path) as made:
+    async with scenario(path if database == "postgres" else f"sqlite:{path}", tmp_path) as made:
         report = await made.run()
     print(f"R19 pages on {database}: {report}")
     assert report.faults == []
@@ -34,7 +34,7 @@ async def test_a_route_without_a_door_does_not_start(sqlite_path: Path, tmp_path
     @get("/planted", include_in_schema=False)
     async def outside() -> None: ...
 
-    async with fault test(f"sqlite:{sqlite_path}", tmp_path) as made:
+    async with scenario(f"sqlite:{sqlite_path}", tmp_path) as made:
         with pytest.raises(TypeError, match="declares no door"):
             made.api.plant(outside)
 
@@ -62,7 +62,7 @@ async def test_the_rig_catches_what_is_planted(sqlite_path: Path, tmp_path: Path
     @post("/planted/open", opt=door(PUBLIC), include_in_schema=False)
     async def unguarded() -> None: ...
 
-    async with fault test(f"sqlite:{sqlite_path}", tmp_path) as made:
+    async with scenario(f"sqlite:{sqlite_path}", tmp_path) as made:
         made.api.plant(styled, loose, changes, heavy, unguarded)
         report = await made.run()
     told = "\n".join(report.faults)
@@ -80,7 +80,7 @@ async def test_the_rig_catches_a_guard_that_lets_other_sites_write(
     sqlite_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "refuse_other_sites", lambda _: None)
-    async with fault test(f"sqlite:{sqlite_path}", tmp_path) as made:
+    async with scenario(f"sqlite:{sqlite_path}", tmp_path) as made:
         report = await made.run()
     assert report.amiss("cross-site") > 10
     assert report.amiss("changed")

@@ -34,9 +34,9 @@ def test_what_was_acknowledged_survives_every_kill_on_postgresql(tmp_path: Path,
 
 def test_a_server_killed_during_its_first_start_starts_the_next_time(tmp_path: Path) -> None:
     for number in range(FIRST_STARTS):
-        fault test = kill.Fault test(tmp_path / str(number), seed=number)
-        fault test.kill_while_starting()
-        report = fault test.run(1)
+        scenario = kill.Scenario(tmp_path / str(number), seed=number)
+        scenario.kill_while_starting()
+        report = scenario.run(1)
         assert report.faults == 0
         assert report.done > 0
 

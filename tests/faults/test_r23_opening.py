@@ -13,8 +13,8 @@ pytestmark = pytest.mark.anyio
 async def test_a_scanner_that_follows_every_link_twenty_times_changes_nothing(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with opening.fault test(database_url, tmp_path) as fault test:
-        report = await fault test.run()
+    async with opening.scenario(database_url, tmp_path) as scenario:
+        report = await scenario.run()
     print(f"R23 opening on {database_url.partition(':')[0]}: {report}")
     assert report.faults == []
     assert report.figures["addresses"] > 25
@@ -23,9 +23,9 @@ async def test_a_scanner_that_follows_every_link_twenty_times_changes_nothing(
 async def test_the_rig_catches_a_get_that_exchanges_a_token(
     sqlite_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opening.fault test(f"sqlite:{sqlite_path}", tmp_path) as fault test:
+    async with opening.scenario(f"sqlite:{sqlite_path}", tmp_path) as scenario:
         monkeypatch.setattr(opening_page, "names_html", lambda _: False)
-        report = await fault test.run()
+        report = await scenario.run()
     assert report.amiss("session")
     assert any("signer_sessions" in fault for fault in report.faults)
     assert any("audit" in fault for fault in report.faults)

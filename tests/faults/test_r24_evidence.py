@@ -8,7 +8,7 @@ from deedbox.signing import sessions
 from tests.api.signing.conftest import with_mail
 from tests.conftest import HandClock
 from tests.faults import FULL
-from tests.faults.ways_in import FEW, WAYS, Fault test
+from tests.faults.ways_in import FEW, WAYS, Scenario
 
 pytestmark = pytest.mark.anyio
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 async def test_every_claim_has_its_row_by_each_way_in_and_for_each_act(database_url: str, tmp_path: Path) -> None:
     ways = WAYS if FULL or database_url.startswith("sqlite:") else FEW
     async with with_mail(database_url, tmp_path, HandClock()) as office:
-        report = await Fault test(office).run(ways)
+        report = await Scenario(office).run(ways)
     print(f"R24 evidence on {database_url.partition(':')[0]}: {report}")
     assert report.faults == []
     acts = sum(3 if auth == "access_code" else 4 for _, auth in ways)
@@ -28,6 +28,6 @@ async def test_the_rig_catches_one_identity_for_two_ways_in(
 ) -> None:
     monkeypatch.setitem(sessions._BY_LINK, "embedded", "mailed_link")
     async with with_mail(f"sqlite:{sqlite_path}", tmp_path, HandClock()) as office:
-        report = await Fault test(office).run(FEW)
+        report = await Scenario(office).run(FEW)
     assert any("the API says mailed_link, the rows embedded_link" in fault for fault in report.faults)
     assert any("the certificate says" in fault for fault in report.faults)

@@ -25,15 +25,15 @@ def cases() -> list[tuple[str, str, int]]:
 
 
 async def test_marks_look_the_same_on_the_page_and_in_the_sealed_file(database_url: str, tmp_path: Path) -> None:
-    async with shown.fault test(database_url, tmp_path) as fault test:
-        report = await fault test.run(cases(), keep=Path(SHOTS) if SHOTS else None)
+    async with shown.scenario(database_url, tmp_path) as scenario:
+        report = await scenario.run(cases(), keep=Path(SHOTS) if SHOTS else None)
     print(f"R25 shown: {report}", *report.faults, sep="\n")
     assert report.faults == []
     assert report.figures["pictures"] >= 4 * 6
 
 
 async def test_the_rig_catches_a_minifier_that_drops_a_space(database_url: str, tmp_path: Path) -> None:
-    async with shown.fault test(database_url, tmp_path) as fault test:
-        report = await fault test.run([("en", "touch", 0)], planted=True)
+    async with shown.scenario(database_url, tmp_path) as scenario:
+        report = await scenario.run([("en", "touch", 0)], planted=True)
     assert report.amiss("signature")
     assert any("pad and strokes" in fault for fault in report.faults)

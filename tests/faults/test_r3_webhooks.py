@@ -29,7 +29,7 @@ SETTLE_SECONDS = 600 if FULL else 120
 LEAST = 20
 
 
-class Fault test:
+class Scenario:
     def __init__(self, folder: Path, url: str, bug: str, kills: int, processes: int = 1) -> None:
         self.score = Score(kills=kills)
         self.subscribers = Subscribers(lambda got: got.event_id)
@@ -108,7 +108,7 @@ def _gone_is_disabled(tx: Tx) -> bool:
 
 
 async def run_rig(folder: Path, url: str, bug: str, *, kills: int, events: int, processes: int = 1) -> Score:
-    score = await Fault test(folder, url, bug, kills, processes).run(events)
+    score = await Scenario(folder, url, bug, kills, processes).run(events)
     print(score.line(f"on {url.partition(':')[0]}", bug))
     return score
 

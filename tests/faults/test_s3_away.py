@@ -6,7 +6,7 @@ from pathlib import Path
 from tests import s3
 from tests.faults import FULL
 from tests.faults.installation import Installation
-from tests.faults.outage import Fault test, load
+from tests.faults.outage import Scenario, load
 from tests.s3 import Store
 
 REFUSALS = 20
@@ -18,17 +18,17 @@ def test_the_store_for_files_goes_away_and_returns_under_load(tmp_path: Path, s3
     with s3.spoiling(s3_store) as (proxy, address):
         bucket = s3_store.bucket()
 
-        async def away(fault test: Fault test) -> None:
+        async def away(scenario: Scenario) -> None:
             proxy.away = True
             await asyncio.sleep(AWAY_SECONDS)
-            await fault test.refused(REFUSALS)
-            assert (await fault test.listed()).status_code == 200
-            assert "storage_unavailable" in (await fault test.ready()).text
+            await scenario.refused(REFUSALS)
+            assert (await scenario.listed()).status_code == 200
+            assert "storage_unavailable" in (await scenario.ready()).text
             proxy.away = False
 
         installation = Installation(tmp_path / "data")
         installation.env |= s3_store.settings(bucket, address)
-        report = Fault test(installation).run(away)
+        report = Scenario(installation).run(away)
     print(f"The store for files away under load: {report} ({load()})")
     assert report.faults == []
     assert report.figures["answers storage_unavailable"] >= REFUSALS

@@ -38,7 +38,7 @@ class Deeds(msgspec.Struct):
     pages: list[int] = []
 
 
-class Fault test:
+class Scenario:
     def __init__(self, office: Mailing) -> None:
         self.office = office
         self.figures = {"ways in": len(WAYS), "acts": 0, "claims": 0}

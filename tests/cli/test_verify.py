@@ -1,6 +1,7 @@
 """`deedbox verify`, as a process of its own: no server, no data folder."""
 
 import json
+import re
 import subprocess
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ from deedbox.pdf.trust import DOCUMENT_SIGNING
 from tests import nursery, server
 from tests.evidence.samples import DOCUMENT, evidence
 from tests.faults.tampering import NOW, Office, restamped, time_stamped
-from tests.pdf import pki
+from tests.pdf import acrobat_like, pki
 from tests.pdf.sealed import document
 
 
@@ -157,6 +158,29 @@ def test_timestamp_root_makes_an_external_time_stamp_trusted(folder: Path, offic
     assert "from an authority that is not trusted here" in alone.stdout
     done = run(folder, "deed.pdf", "--root", "root.pem", "--timestamp-root", "tsa.pem")
     assert (done.returncode, "✓ a trusted time-stamp says when" in done.stdout) == (0, True), done.stdout
+
+
+def test_time_stamp_is_judged_by_its_form_at_any_later_date(folder: Path, office: Office) -> None:
+    """By pyHanko itself, and built from documentation as Acrobat might write it: none of these is by Acrobat."""
+    deed, unit = (folder / "deed.pdf").read_bytes(), office.timestamp_unit
+    later = {
+        "pyhanko.pdf": time_stamped(office, deed),
+        "other.pdf": acrobat_like.stamped(pki.Holder(unit.certificate, unit.key), deed, NOW + timedelta(days=1)),
+    }
+    for name, data in later.items():
+        (folder / name).write_bytes(data)
+    words = ("--root", "root.pem", "--at", "2035-01-01")
+    done = run(folder, "pyhanko.pdf", *words)
+    assert (done.returncode, "pyhanko.pdf is extended" in done.stdout) == (0, True), done.stdout
+    done = run(folder, "other.pdf", *words)
+    assert (done.returncode, "other.pdf is altered" in done.stdout) == (1, True), done.stdout
+    assert "✓ every signature fits the file" in done.stdout
+    assert "How Acrobat writes them is not documented" in done.stdout
+    named = re.search(r"The first (\d+) bytes of this file are a sealed file with a genuine seal", done.stdout)
+    assert named is not None
+    (folder / "beginning.pdf").write_bytes(later["other.pdf"][: int(named[1])])
+    done = run(folder, "beginning.pdf", *words)
+    assert (done.returncode, "beginning.pdf is authentic" in done.stdout) == (0, True), done.stdout
 
 
 def test_the_evidence_of_another_document_explains_nothing(folder: Path, office: Office) -> None:

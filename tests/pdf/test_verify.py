@@ -160,7 +160,7 @@ def test_an_object_that_was_missing_when_it_was_sealed_cannot_be_supplied_afterw
     supplied = archived(ours, borrowed, crls=[revocation_list(ours.root, at=SIGNED)])
     assert b"\n15 0 obj\n" in supplied[len(borrowed) :]
     report = verify(supplied, ours.roots, (), NOW)
-    assert (report.verdict, report.reasons[-1]) == (
+    assert (report.verdict, report.reasons[1]) == (
         "altered",
         "An object was added that the sealed file refers to and lacks.",
     )
@@ -350,7 +350,7 @@ def test_stock_pyhanko_extends_a_sealed_file_of_any_shape(ours: Authority, shape
 def test_an_update_that_writes_metadata_is_altered_whoever_stamped_it(ours: Authority) -> None:
     """In PDF 2.0 pyHanko writes XMP whenever it writes: what it would say of the document nobody has sealed."""
     report = verify(archived(ours, sealed(ours, shapes.version_2_0())), ours.roots, (), NOW)
-    assert (report.verdict, report.reasons[-1]) == ("altered", "The catalog was changed.")
+    assert (report.verdict, report.reasons[1]) == ("altered", "The catalog was changed.")
 
 
 def test_properties_may_name_pyhanko_and_the_date_and_nothing_else(ours: Authority) -> None:
@@ -362,7 +362,7 @@ def test_properties_may_name_pyhanko_and_the_date_and_nothing_else(ours: Authori
     assert verify(archived(ours, data), ours.roots, (), NOW).verdict == "extended"
     for key, value in (("/Title", "Void"), ("/Keywords", "x")):
         report = verify(archived(ours, data, properties={key: value}), ours.roots, (), NOW)
-        assert (report.verdict, report.reasons[-1]) == ("altered", "The file's properties were changed.")
+        assert (report.verdict, report.reasons[1]) == ("altered", "The file's properties were changed.")
 
 
 _PROPERTIES: dict[str, dict[str, Any]] = {
@@ -392,7 +392,7 @@ def test_producer_may_grow_by_the_name_of_pyhanko_only(ours: Authority) -> None:
     data, name = sealed(ours, _with_properties(**{"/Producer": "Acme 1"})), f"pyHanko {pyhanko_version}"
     for producer in (f"Void; {name}", f"Acme 1; Void; {name}", f"Acme 1 Void; {name}", f"{name} Void", "Void"):
         report = verify(archived(ours, data, properties={"/Producer": producer}), ours.roots, (), NOW)
-        assert (report.verdict, report.reasons[-1]) == ("altered", "The file's properties were changed."), producer
+        assert (report.verdict, report.reasons[1]) == ("altered", "The file's properties were changed."), producer
     assert verify(archived(ours, data, properties={"/Producer": name}), ours.roots, (), NOW).verdict == "extended"
 
 

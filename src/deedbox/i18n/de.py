@@ -253,6 +253,12 @@ WORDS = {
     "reason.saved_anew": "Wurde sie nur von einem anderen Programm neu gespeichert, kann ihr Inhalt derselbe"
     " sein, doch beweisen lässt sich das nicht mehr. Bitten Sie um die versiegelte Datei selbst und geben Sie"
     " diese weiter.",
+    "reason.other_form": "Nach dem Versiegeln wurden Prüfdaten oder ein Dokument-Zeitstempel hinzugefügt, in"
+    " einer Form, die Deedbox nicht akzeptiert. Deedbox akzeptiert solche Ergänzungen nur genau so, wie pyHanko"
+    " sie schreibt. Wie Acrobat sie schreibt, ist nicht dokumentiert; darin könnte sich eine Änderung"
+    " verbergen.",
+    "reason.beginning": "Die ersten {size} Bytes dieser Datei sind eine versiegelte Datei mit echtem Siegel."
+    " Speichern Sie sie als eigene Datei und prüfen Sie diese.",
     "reason.replaced": "Das Siegel wurde hier gemacht, aber dies ist nicht die Datei, die damit gespeichert"
     " wurde: An der Stelle seiner Signatur wurde etwas ersetzt, zum Beispiel der Zeitstempel.",
     "reason.no_record": "Das Siegel ist echt, aber über diese Datei gibt es hier keine Aufzeichnung.",

@@ -240,6 +240,11 @@ WORDS = {
     "reason.unlike": "It says that Deedbox sealed it, and is not as Deedbox seals",
     "reason.saved_anew": "If it was only saved anew by another program, its content may be the same, but that"
     " can no longer be proven. Ask for the sealed file itself, and hand out that one.",
+    "reason.other_form": "Validation data or a document time-stamp was added after sealing, in a form that"
+    " Deedbox does not accept. Deedbox accepts additions exactly as pyHanko writes them. How Acrobat writes"
+    " them is not documented, so a change could hide among Acrobat's additions.",
+    "reason.beginning": "The first {size} bytes of this file are a sealed file with a genuine seal. Save them"
+    " as a separate file and check that one.",
     "reason.replaced": "The seal is one that was made here, but this is not the file that was stored with it:"
     " something in the place of its signature was replaced, the time-stamp for example.",
     "reason.no_record": "The seal is genuine, but no record of this file exists here.",

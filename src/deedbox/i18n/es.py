@@ -242,6 +242,11 @@ WORDS = {
     "reason.unlike": "Dice que Deedbox lo selló y no es como sella Deedbox",
     "reason.saved_anew": "Si solo lo guardó de nuevo otro programa, su contenido puede ser el mismo, pero ya no"
     " se puede demostrar. Pida el archivo sellado mismo y entregue ese.",
+    "reason.other_form": "Después del sello se añadieron datos de validación o un sello de tiempo del"
+    " documento, en una forma que Deedbox no acepta. Deedbox solo acepta lo añadido exactamente como lo escribe"
+    " pyHanko. No está documentado cómo lo escribe Acrobat, así que ahí podría ocultarse un cambio.",
+    "reason.beginning": "Los primeros {size} bytes de este archivo son un archivo sellado con un sello"
+    " auténtico. Guárdelos como archivo aparte y compruebe ese.",
     "reason.replaced": "El sello se hizo aquí, pero este no es el archivo que se guardó con él: en el lugar de"
     " su firma se sustituyó algo, por ejemplo el sello de tiempo.",
     "reason.no_record": "El sello es auténtico, pero aquí no consta este archivo.",

@@ -247,6 +247,12 @@ WORDS = {
     "reason.saved_anew": "S’il a seulement été enregistré de nouveau par un autre programme, son contenu peut"
     " être le même, mais cela ne peut plus être prouvé. Demandez le fichier scellé lui-même, et transmettez"
     " celui-là.",
+    "reason.other_form": "Des données de validation ou un horodatage du document ont été ajoutés après le"
+    " sceau, sous une forme que Deedbox n’accepte pas. Deedbox n’accepte que les ajouts écrits exactement comme"
+    " le fait pyHanko. La façon dont Acrobat les écrit n’est pas documentée : une modification pourrait s’y"
+    " cacher.",
+    "reason.beginning": "Les {size} premiers octets de ce fichier sont un fichier scellé dont le sceau est"
+    " authentique. Enregistrez-les dans un fichier séparé et vérifiez celui-là.",
     "reason.replaced": "Le sceau a été fait ici, mais ce n’est pas le fichier qui a été enregistré avec lui :"
     " quelque chose a été remplacé à la place de sa signature, par exemple l’horodatage.",
     "reason.no_record": "Le sceau est authentique, mais il n’existe ici aucune trace de ce fichier.",

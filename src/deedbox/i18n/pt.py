@@ -245,6 +245,12 @@ WORDS = {
     "reason.unlike": "Ele diz que foi selado pelo Deedbox e não é como o Deedbox sela",
     "reason.saved_anew": "Se foi apenas salvo de novo por outro programa, o conteúdo pode ser o mesmo, mas isso"
     " já não pode ser provado. Peça o próprio arquivo selado e entregue esse.",
+    "reason.other_form": "Depois do selo foram acrescentados dados de validação ou um carimbo de tempo do"
+    " documento, numa forma que o Deedbox não aceita. O Deedbox só aceita acréscimos escritos exatamente como o"
+    " pyHanko os escreve. Não está documentado como o Acrobat os escreve, por isso uma alteração poderia"
+    " esconder-se neles.",
+    "reason.beginning": "Os primeiros {size} bytes deste arquivo são um arquivo selado com um selo autêntico."
+    " Salve-os como um arquivo separado e verifique esse.",
     "reason.replaced": "O selo foi feito aqui, mas este não é o arquivo que foi guardado com ele: no lugar da"
     " assinatura algo foi substituído, por exemplo o carimbo de tempo.",
     "reason.no_record": "O selo é autêntico, mas não há aqui registro deste arquivo.",

@@ -223,6 +223,9 @@ WORDS = {
     "reason.unlike": "它声称由 Deedbox 加封，但与 Deedbox 的加封方式不符",
     "reason.saved_anew": "如果它只是被其他程序重新保存，内容可能相同，但已无法证明。请索取加封的文件本身，并提交"
     "那个文件。",
+    "reason.other_form": "加封之后添加了验证数据或文档时间戳，但其形式不被 Deedbox 接受。Deedbox 只接受与"
+    " pyHanko 写法完全一致的追加内容。Acrobat 的写法没有文档说明，其中可能隐藏着更改。",
+    "reason.beginning": "此文件的前 {size} 个字节是一个带有真实封印的加封文件。请将其另存为单独的文件并检查那个文件。",
     "reason.replaced": "加封印记是在此处作出的，但这不是与之一同保存的文件：签名位置上的某些内容被替换了，例如时间戳。",
     "reason.no_record": "加封印记是真实的，但此处没有这个文件的记录。",
     "reason.not_pdf": "该文件不是 PDF。",

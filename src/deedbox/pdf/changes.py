@@ -33,6 +33,16 @@ def changes_allowed(signature: Any) -> bool | None:
         return None
 
 
+def validation_data(pdf: bytes) -> bytes | None:
+    """The store of validation data as qpdf writes it; None if there is none, or the file cannot be read."""
+    try:
+        with reading("The file cannot be read."), pikepdf.open(io.BytesIO(pdf), attempt_recovery=False) as opened:
+            store = opened.Root.get("/DSS")
+            return store.unparse(resolved=True) if isinstance(store, pikepdf.Object) else None
+    except BadRequest:
+        return None
+
+
 def before(sealed: bytes) -> Before:
     """What qpdf finds in a sealed file; BadRequest if it cannot read it."""
     with (

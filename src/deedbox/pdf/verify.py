@@ -29,6 +29,18 @@ _SAVED_ANEW = (
     "If it was only saved anew by another program, its content may be the same, but that can no longer be proven."
     " Ask for the sealed file itself, and hand out that one."
 )
+_ADDED_AFTER_SEAL = "Something was added to the file after it was sealed."
+_ADDED_AFTER_SIGNING = "Something was added to the file after it was signed."
+_NOT_JUDGED = "What was added to the file after it was signed cannot be judged."
+_OTHER_FORM = (
+    "Validation data or a document time-stamp was added after sealing, in a form that Deedbox does not accept. Deedbox"
+    " accepts additions exactly as pyHanko writes them. How Acrobat writes them is not documented, so a change could"
+    " hide among Acrobat's additions."
+)
+_BEGINNING = (
+    "The first {size} bytes of this file are a sealed file with a genuine seal. Save them as a separate file and check"
+    " that one."
+)
 _HEADER, _HEADER_WITHIN = b"%PDF-", 1024
 """What a PDF begins with, and within how many bytes readers look for it."""
 
@@ -97,6 +109,7 @@ def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appende
     """The report on a file that goes on after its seal."""
     report.sha256 = hashlib.sha256(data).hexdigest()
     good = report.verdict in GOOD
+    begins = [_BEGINNING.format(size=form.size_bytes)] if good else []
     try:
         before = changes.before(data[: form.size_bytes])
         found = _strictly(extension.read, form, later, before)
@@ -106,7 +119,7 @@ def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appende
         why = error.message if isinstance(error, BadRequest) else f"{error}."
         report.checks.modifications_allowed = report.checks.covers_entire_file = False
         report.verdict, report.document_id, report.part = "altered", None, None
-        report.reasons = [*report.reasons, "Something was added to the file after it was sealed.", why]
+        report.reasons = [*report.reasons, _ADDED_AFTER_SEAL, why, *begins]
         return report
     if not found.stamps or found.stamps[-1].covered != len(data):
         report.checks.covers_entire_file = None  # validation data came last: it proves itself, and nobody signs it
@@ -139,11 +152,37 @@ def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Repor
     trust = anchors.with_data(built.certificates, built.crls)
     report = _report(data, sha256, built, trust, now)
     if any(one.document_id is not None for one in built.signatures):
+        if (sealed := _genuine_beginning(data, built, anchors, now)) is not None:
+            return _continued(report, built, data, sealed, unlike)
         report = _disowned(report, unlike)
         if report.verdict == "altered":
             report.reasons.append(_SAVED_ANEW)
     elif report.verdict == "unexplained" and not report.reasons:
         report.reasons.append("A certificate that is trusted here signed it, but it is not a file that Deedbox sealed.")
+    return report
+
+
+def _genuine_beginning(data: bytes, built: Structure, anchors: Anchors, now: datetime) -> bytes | None:
+    """The sealed file with a genuine seal that the file begins with, or None."""
+    ends = [one.byte_range for one in built.signatures if one.document_id is not None]
+    try:
+        sealed = data[: min(gap.find(data, byte_range).covered for byte_range in ends)]
+        form = _strictly(sealed_form.read, sealed)
+    except (BadRequest, Malformed):
+        return None
+    return sealed if _sealed(sealed, form, anchors, now).verdict in GOOD else None
+
+
+def _continued(report: Report, built: Structure, data: bytes, sealed: bytes, unlike: str) -> Report:
+    """The report on a genuine sealed file that was continued in a form that the strict reader does not read."""
+    report.checks.modifications_allowed = report.checks.covers_entire_file = False
+    report.verdict = "altered"
+    others = [why for why in report.reasons if why not in (_ADDED_AFTER_SIGNING, _NOT_JUDGED)]
+    report.reasons = [_ADDED_AFTER_SEAL, *others, f"{unlike}."]
+    stamped = any(one.kind == "time-stamp" for one in built.signatures)
+    if stamped or changes.validation_data(data) != changes.validation_data(sealed):
+        report.reasons.append(_OTHER_FORM)
+    report.reasons.append(_BEGINNING.format(size=len(sealed)))
     return report
 
 
@@ -210,9 +249,9 @@ def _reasons(checks: Checks, results: list[Examined], seals: list[Examined]) -> 
     if checks.revocation is False:
         found.append("A certificate of the seal was revoked before it sealed.")
     if checks.modifications_allowed is False:
-        found.append("Something was added to the file after it was signed.")
+        found.append(_ADDED_AFTER_SIGNING)
     if checks.modifications_allowed is None:
-        found.append("What was added to the file after it was signed cannot be judged.")
+        found.append(_NOT_JUDGED)
     if not seals:
         found.append("The file is time-stamped, but nobody signed it.")
     elif any(one.timestamp is not None and one.at is None and not one.broken for one in seals):
@@ -250,4 +289,4 @@ def _damage(pdf: bytes, byte_range: list[int]) -> str:
         return "The signature in it is of a kind that is not used for documents." if ends_here else ""
     if not signed_data.is_true(signed, gap.digest(pdf, place, signed.algorithm), "data"):
         return "The signature in it does not fit the file: what was signed is not what is here."
-    return "" if ends_here else "Something was added to the file after it was signed."
+    return "" if ends_here else _ADDED_AFTER_SIGNING

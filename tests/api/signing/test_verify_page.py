@@ -145,7 +145,8 @@ async def test_the_address_chooses_the_language_and_every_way_on_keeps_it(office
 
 @pytest.mark.one_database
 async def test_the_reasons_of_a_verdict_are_told_in_the_reader_s_language(office: Office) -> None:
-    altered = (await made(office)).replace(b"%PDF-1.7", b"%PDF-1.6", 1)
+    sealed = await made(office)
+    altered = sealed.replace(b"%PDF-1.7", b"%PDF-1.6", 1)
     stranger = sealed_by(Authority("Elsewhere"), paper())
     for number, language in enumerate(i18n.LANGUAGES, 1):
         say, reader = i18n.of_use(language, "reason"), {"Accept-Language": language, "address": f"127.0.0.{number}"}
@@ -153,6 +154,8 @@ async def test_the_reasons_of_a_verdict_are_told_in_the_reader_s_language(office
             page = html.unescape((await checked(office, data, **reader)).text)
             assert say[name] in page, (language, name)
             assert (i18n.of_use("en", "reason")[name] in page) == (language == "en"), (language, name)
+        page = html.unescape((await checked(office, sealed + b"\n", **reader)).text)
+        assert say["beginning"].format(size=len(sealed)) in page, language
 
 
 def constants() -> list[str]:

@@ -11,6 +11,7 @@ from deedbox.kernel.clock import moment
 OWN = ("seal", "technical")
 """Words of the page, which no report says."""
 _STAMPED = re.compile(r"A document time-stamp of (\S+)\.")
+_BEGINNING = re.compile(r"The first (\d+) bytes of this file are a sealed file with a genuine seal\. .+")
 
 
 class Reason(NamedTuple):
@@ -26,6 +27,8 @@ def told(reason: str, language: str) -> Reason:
     say = i18n.of_use(language, "reason")
     if stamped := _STAMPED.fullmatch(reason):
         return Reason(say["stamped"].format(at=i18n.moment(language, moment(stamped[1]))))
+    if beginning := _BEGINNING.fullmatch(reason):
+        return Reason(say["beginning"].format(size=beginning[1]))
     if found := _found(reason, say):
         return found
     # Of which signature: ours, or a field's name that the file gives.

@@ -176,7 +176,7 @@ def rendered(measured: Mapping[str, Sequence[Measured]]) -> str:
 
 
 def _lines(measured: Mapping[str, Sequence[Measured]]) -> Iterator[str]:
-    yield "| figure | Deedbox | next to it | machine | commit |"
+    yield "| figure | Deedbox | comparison | machine | commit |"
     yield "|---|---|---|---|---|"
     for row in ROWS:
         before = ""

@@ -1,4 +1,4 @@
-"""README's table of figures: which there are, and how they are said. The figures are those of bench/figures.json."""
+"""README's table of figures: its rows and their wording. The figures come from bench/figures.json."""
 
 import json
 import re
@@ -39,8 +39,8 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "pages_served": ("pages_served",),
     "editor_frames": ("editor_frames",),
 }
-"""What `make bench` runs, by name: a bench, and what it is told. Those that need judged texts or other
-models run by hand."""
+"""What `make bench` runs, by name: a bench, and its arguments. Benches that need judged texts or other models
+are run by hand."""
 
 
 class Measured(msgspec.Struct, forbid_unknown_fields=True):
@@ -52,7 +52,7 @@ class Measured(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Row(NamedTuple):
-    """A line of the table: of which run it tells, and its cells, with figures by their names."""
+    """A row of the table: the run that it reports, and its cells with named figures."""
 
     run: str
     what: str
@@ -61,34 +61,34 @@ class Row(NamedTuple):
 
     @property
     def names(self) -> set[str]:
-        """Of the figures in it."""
+        """The names of the figures in the row."""
         return {name for cell in self[1:] for _, name, _, _ in Formatter().parse(cell) if name is not None}
 
 
 ROWS: Sequence[Row] = (
     Row(
         "request",
-        "CPU per request, a list of 25 out of 200,000 documents",
+        "CPU per request for a list of 25 out of 200,000 documents",
         "{cpu}",
         "{bare} a bare ASGI app with the same SQL; CPU of FastAPI with SQLAlchemy: {fastapi}",
     ),
     Row(
         "query",
-        "a hybrid query among 100,000 chunks, without embedding",
+        "hybrid query over 100,000 chunks, without embedding",
         "{hybrid}, recall@10 {recall}",
         "time of LanceDB: {lancedb}; of Chroma (vectors and texts only): {chroma}",
     ),
     Row(
         "ingest",
-        "chunks embedded a second",
+        "chunks embedded per second",
         "{rate}",
-        "beside sentence-transformers: {peer}; {whole} of it remains through the whole server",
+        "ratio to sentence-transformers: {peer}; through the whole server, {whole} of the rate remains",
     ),
-    Row("seal", "seals a second on one core, {size}", "{rate}", "stock pyHanko {pyhanko}"),
+    Row("seal", "seals per second on one core, {size}", "{rate}", "stock pyHanko {pyhanko}"),
     Row(
         "lifecycle",
-        "create, send, two signatures, document and certificate sealed and verified, entered in the library without a"
-        " model to index it",
+        "create, send, sign twice, seal and verify document and certificate, add to the library without a model to"
+        " index it",
         "{time}, {cpu} of CPU",
         "the PDF work alone takes {bare} of CPU",
     ),
@@ -100,59 +100,60 @@ ROWS: Sequence[Row] = (
     ),
     Row(
         "bulk",
-        "rows of a bulk send a second, each a document sent, its invitation queued",
+        "rows of a bulk send per second (document sent, invitation queued)",
         "{rate}, {memory} more",
-        "rate of bare inserts of the same rows: {bare}; meanwhile another's send takes {send} as long at p99"
+        "rate of bare inserts of the same rows: {bare}; meanwhile, at p99, another caller's send takes {send} as long"
         " ({send_p99}), a list {list} ({list_p99})",
     ),
     Row("bulk_postgres", "the same on PostgreSQL", "{rate}", "rate of bare inserts of the same rows: {bare}"),
     Row(
         "scale",
-        "requests a second with {servers} servers on one PostgreSQL, {cores} cores for all and their clients",
+        "requests per second with {servers} servers on one PostgreSQL, all sharing {cores} cores with their clients",
         "{server_rates}",
-        "{server_cpu} of CPU each, PostgreSQL's included",
+        "{server_cpu} of CPU per request, including PostgreSQL's",
     ),
     Row(
         "scale",
-        "documents sealed a second with {workers} workers on one PostgreSQL, {cores} cores for all and their clients",
+        "documents sealed per second with {workers} workers on one PostgreSQL, all sharing {cores} cores with their"
+        " clients",
         "{worker_rates}",
-        "{worker_cpu} of CPU each, PostgreSQL's included",
+        "{worker_cpu} of CPU per document, including PostgreSQL's",
     ),
     Row(
         "webhooks",
-        "webhooks a second to one endpoint, signed and recorded",
+        "webhooks per second to one endpoint, signed and recorded",
         "{rate}, {delay} from commit to arrival",
-        "{crowded} beside 100 dead endpoints; bare posts {bare}",
+        "{crowded} with 100 dead endpoints; bare posts {bare}",
     ),
     Row(
         "write",
-        "durable writes a second, 32 clients, a disk that flushes in {flush}",
+        "durable writes per second, 32 clients, a disk that flushes in {flush}",
         "{rate}",
         "{single} one flush per write",
     ),
     Row("start", "start to healthy", "{start}", "limit {limit}"),
     Row(
         "pages_served",
-        "the page of documents among 200,000",
+        "the page that lists documents, out of 200,000",
         "{page}",
-        "{list} the CPU of the API's list; by a person with 50,000 of them {person}, searched by title {searched},"
-        " both {both}, a year of usage {usage}; limit {limit}",
+        "{list} the CPU of the API's list; filtered by a person with 50,000 of them {person}, searched by title"
+        " {searched}, both {both}; a year of usage {usage}; limit {limit}",
     ),
     Row(
         "editor_frames",
-        "dragging one of 200 fields on 80 pages, a quarter of this machine's CPU",
-        "{cpu} of CPU a frame, {over}",
+        "dragging one of 200 fields on 80 pages, on a quarter of this machine's CPU",
+        "{cpu} of CPU per frame, {over}",
         "limit {limit} (60 frames a second)",
     ),
     Row(
         "weight",
-        "the signing page on a phone, 4G and a quarter of this machine's CPU",
+        "the signing page on a phone over 4G, on a quarter of this machine's CPU",
         "{size}, usable after {ready}",
         "pdf.js in the browser: weight {weight}, wait {wait}",
     ),
     Row(
         "freeze",
-        "`/livez` while 20 wrong bodies of 8 MB come at once, with and without key or cookie",
+        "`/livez` while 20 invalid bodies of 8 MB arrive at once, with and without key or cookie",
         "p99 {p99}, memory + {memory}",
         "limits 100 ms and 100 MB",
     ),
@@ -160,7 +161,7 @@ ROWS: Sequence[Row] = (
 
 
 def kept() -> dict[str, list[Measured]]:
-    """Return what was measured, by run, one entry for each machine."""
+    """Return the measurements by run, one entry for each machine."""
     return msgspec.json.decode(KEPT.read_bytes(), type=dict[str, list[Measured]])
 
 
@@ -175,7 +176,7 @@ def rendered(measured: Mapping[str, Sequence[Measured]]) -> str:
 
 
 def _lines(measured: Mapping[str, Sequence[Measured]]) -> Iterator[str]:
-    yield "| figure | Deedbox | next to it | machine | commit |"
+    yield "| figure | Deedbox | comparison | machine | commit |"
     yield "|---|---|---|---|---|"
     for row in ROWS:
         before = ""

@@ -1,4 +1,4 @@
-"""A site that has its visitors sign without leaving it: python host.py 9000 lease.pdf
+"""A site on which visitors sign without leaving it: python host.py 9000 lease.pdf
 
 DEEDBOX_URL and DEEDBOX_API_KEY name the server and a key with documents:send and documents:embed. The workspace must
 name this site: http://localhost:9000."""
@@ -41,9 +41,9 @@ class Host(BaseHTTPRequestHandler):
         self._answer(200, "text/html; charset=utf-8", page)
 
     def do_POST(self) -> None:
-        """A link for whoever is signed in to this site: you vouch for them, so know who they are before you ask."""
+        """Create a link for the person signed in to this site. You vouch for them, so identify them first."""
         if self.headers["Origin"] != f"http://{self.headers['Host']}":
-            self._answer(403, "text/plain", "This was sent by another site")
+            self._answer(403, "text/plain", "Another site sent this request")
             return
         with Deedbox() as deedbox:
             ann = LoneSigner(name="Ann", email="ann@example.com")

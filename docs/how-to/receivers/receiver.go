@@ -16,7 +16,7 @@ import (
 
 const tolerance = 5 * time.Minute
 
-// The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+// The last two are sent during a rotation of the secret: one of the three matches the secret that you have.
 var names = []string{"X-Service-Signature", "X-Service-Signature-Next", "X-Service-Signature-Previous"}
 
 var secret = []byte(os.Getenv("WEBHOOK_SECRET"))
@@ -33,7 +33,7 @@ func isValid(header http.Header, body []byte) bool {
 	mac.Write(body)
 	expected := "sha256=" + hex.EncodeToString(mac.Sum(nil))
 	for _, name := range names {
-		// Equal takes the same time wherever they differ, and says no to another length.
+		// Equal runs in constant time and rejects a different length.
 		if hmac.Equal([]byte(header.Get(name)), []byte(expected)) {
 			return true
 		}
@@ -42,7 +42,7 @@ func isValid(header http.Header, body []byte) bool {
 }
 
 func receive(response http.ResponseWriter, request *http.Request) {
-	// These bytes are signed, not what they parse to.
+	// The signature covers these raw bytes, not the parsed content.
 	body, err := io.ReadAll(io.LimitReader(request.Body, 1<<20))
 	if err != nil || !isValid(request.Header, body) {
 		response.WriteHeader(http.StatusUnauthorized)
@@ -53,7 +53,7 @@ func receive(response http.ResponseWriter, request *http.Request) {
 		response.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	fmt.Println(event.Type, event.ID) // an id seen before is the same event once more
+	fmt.Println(event.Type, event.ID) // an id seen before means the same event again
 	response.WriteHeader(http.StatusNoContent)
 }
 

@@ -8,7 +8,7 @@ if (!secret) {
   process.exit(1);
 }
 const tolerance = 300; // seconds
-// The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+// The last two are sent during a rotation of the secret: one of the three matches the secret that you have.
 const names = ["x-service-signature", "x-service-signature-next", "x-service-signature-previous"];
 
 function isValid(headers, body) {
@@ -29,14 +29,14 @@ function isValid(headers, body) {
 createServer(async (request, response) => {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
-  const body = Buffer.concat(chunks); // these bytes are signed, not what they parse to
+  const body = Buffer.concat(chunks); // the signature covers these raw bytes, not the parsed content
   try {
     if (!isValid(request.headers, body)) {
       response.writeHead(401).end();
       return;
     }
     const event = JSON.parse(body);
-    console.log(event.type, event.id); // an id seen before is the same event once more
+    console.log(event.type, event.id); // an id seen before means the same event again
     response.writeHead(204).end();
   } catch {
     response.writeHead(400).end();

@@ -2,7 +2,7 @@
 // A webhook receiver: WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:9000 receiver.php
 
 const TOLERANCE = 300; // seconds
-// The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+// The last two are sent during a rotation of the secret: one of the three matches the secret that you have.
 const SIGNATURES = ['X_SERVICE_SIGNATURE', 'X_SERVICE_SIGNATURE_NEXT', 'X_SERVICE_SIGNATURE_PREVIOUS'];
 
 function is_valid(array $headers, string $body): bool
@@ -18,7 +18,7 @@ function is_valid(array $headers, string $body): bool
     }
     $expected = 'sha256=' . hash_hmac('sha256', $signed, getenv('WEBHOOK_SECRET'));
     foreach (SIGNATURES as $name) {
-        // hash_equals takes the same time wherever they differ, and says no to another length.
+        // hash_equals runs in constant time and rejects a different length.
         if (hash_equals($expected, $headers["HTTP_$name"] ?? '')) {
             return true;
         }
@@ -31,7 +31,7 @@ if ((string) getenv('WEBHOOK_SECRET') === '') {
     http_response_code(500);
     exit;
 }
-$body = file_get_contents('php://input'); // these bytes are signed, not what they parse to
+$body = file_get_contents('php://input'); // the signature covers these raw bytes, not the parsed content
 if (!is_valid($_SERVER, $body)) {
     http_response_code(401);
     exit;
@@ -41,5 +41,5 @@ if ($event === null) {
     http_response_code(400);
     exit;
 }
-error_log("{$event['type']} {$event['id']}"); // an id seen before is the same event once more
+error_log("{$event['type']} {$event['id']}"); // an id seen before means the same event again
 http_response_code(204);

@@ -14,13 +14,13 @@ SECRET = os.environ.get("WEBHOOK_SECRET", "").encode()
 if not SECRET:
     sys.exit("WEBHOOK_SECRET is not set: anybody could sign with an empty secret")
 TOLERANCE = 300  # seconds
-# The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+# The last two are sent during a rotation of the secret: one of the three matches the secret that you have.
 SIGNATURES = ("X-Service-Signature", "X-Service-Signature-Next", "X-Service-Signature-Previous")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
 def is_valid(signatures: list[str], timestamp: str | None, body: bytes) -> bool:
-    """Whether the delivery comes from whoever has the secret, and is not an old one sent again."""
+    """Return whether the sender has the secret and the delivery is not an old one sent again."""
     signed = body
     if timestamp is not None:
         if not TIME.fullmatch(timestamp) or abs(time.time() - seconds(timestamp)) > TOLERANCE:
@@ -39,7 +39,8 @@ def seconds(timestamp: str) -> float:
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))  # these bytes are signed, not what they parse to
+        # The signature covers these raw bytes, not the parsed content.
+        body = self.rfile.read(int(self.headers["Content-Length"]))
         signatures = [self.headers.get(name, "") for name in SIGNATURES]
         if not is_valid(signatures, self.headers.get("X-Service-Timestamp"), body):
             self.answer(401)
@@ -49,7 +50,7 @@ class Receiver(BaseHTTPRequestHandler):
         except ValueError:
             self.answer(400)
             return
-        print(event["type"], event["id"], flush=True)  # an id seen before is the same event once more
+        print(event["type"], event["id"], flush=True)  # an id seen before means the same event again
         self.answer(204)
 
     def answer(self, status: int) -> None:

@@ -1,4 +1,4 @@
-# A webhook receiver. As a Rack application it runs everywhere; here on WEBrick (gem install webrick):
+# A webhook receiver. It runs as a Rack application on any server; here on WEBrick (gem install webrick):
 # WEBHOOK_SECRET=whsec_… ruby receiver.rb 9000
 require "json"
 require "openssl"
@@ -7,7 +7,7 @@ require "time"
 SECRET = ENV.fetch("WEBHOOK_SECRET", "").freeze
 abort "WEBHOOK_SECRET is not set: anybody could sign with an empty secret" if SECRET.empty?
 TOLERANCE = 300 # seconds
-# The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+# The last two are sent during a rotation of the secret: one of the three matches the secret that you have.
 SIGNATURES = %w[X-Service-Signature X-Service-Signature-Next X-Service-Signature-Previous].freeze
 
 def valid?(signatures, timestamp, body)
@@ -25,13 +25,13 @@ rescue ArgumentError # a timestamp such as 2026-13-01T00:00:00Z
   false
 end
 
-# The block gives a header by its name.
+# The block returns a header by its name.
 def receive(body)
-  body = body.b # these bytes are signed, not what they parse to
+  body = body.b # the signature covers these raw bytes, not the parsed content
   signatures = SIGNATURES.map { |name| yield name }
   return 401 unless valid?(signatures, yield("X-Service-Timestamp"), body)
   event = JSON.parse(body.force_encoding("UTF-8"))
-  warn "#{event["type"]} #{event["id"]}" # an id seen before is the same event once more
+  warn "#{event["type"]} #{event["id"]}" # an id seen before means the same event again
   204
 rescue JSON::ParserError
   400

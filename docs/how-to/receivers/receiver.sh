@@ -1,7 +1,7 @@
 #!/bin/sh
-# A webhook receiver as a CGI program: the web server gives headers as HTTP_… variables and the body as input.
-# It needs openssl and GNU date. For a machine of your own: while openssl runs, its users can see the secret among
-# the arguments of the processes.
+# A webhook receiver as a CGI program: the web server passes headers as HTTP_… variables and the body as input.
+# It needs openssl and GNU date. Use it only on your own machine: while openssl runs, other users can see the secret in
+# the arguments of the process.
 set -eu
 export LC_ALL=C
 tolerance=300 # seconds
@@ -21,7 +21,7 @@ mac() {
     openssl dgst -sha256 -hmac "$1" -r | cut -d ' ' -f 1
 }
 
-# Kept in a file, for a variable would lose bytes: these bytes are signed, not what they parse to.
+# A file, because a variable would lose bytes: the signature covers the raw bytes, not the parsed content.
 body=$(mktemp)
 trap 'rm -f "$body"' EXIT
 head -c 1048576 > "$body"
@@ -39,11 +39,11 @@ else
     expected=sha256=$(mac "$WEBHOOK_SECRET" < "$body")
 fi
 
-# A shell compares byte by byte. Of two digests under a key that nobody knows, the time it takes tells nothing.
+# A shell compares byte by byte. Comparing two digests under a random key reveals nothing through its duration.
 once=$(openssl rand -hex 32)
 hidden=$(printf %s "$expected" | mac "$once")
 valid=
-# The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+# The last two are sent during a rotation of the secret: one of the three matches the secret that you have.
 for signature in "${HTTP_X_SERVICE_SIGNATURE:-}" "${HTTP_X_SERVICE_SIGNATURE_NEXT:-}" \
     "${HTTP_X_SERVICE_SIGNATURE_PREVIOUS:-}"; do
     [ "$(printf %s "$signature" | mac "$once")" != "$hidden" ] || valid=yes
@@ -51,5 +51,5 @@ done
 [ -n "$valid" ] || answer 401
 
 [ "$(head -c 1 "$body")" = '{' ] || answer 400
-cat "$body" >&2 # the event, as JSON; an id seen before is the same event once more
+cat "$body" >&2 # the event, as JSON; an id seen before means the same event again
 answer 204

@@ -48,7 +48,8 @@ class Constraint(NamedTuple):
 
     def is_met(self, value: Any, kind: type[msgspec.Struct] | None = None) -> bool:
         """Whether the value meets it, with the defaults of `kind`, or of the value's own struct."""
-        defaults = _defaults(kind or type(value))
+        owner: Any = kind or type(value)
+        defaults = _defaults(owner)
         return any(
             all(_holds(state, getattr(value, name), defaults[name]) for name, state in choice.items())
             for choice in self.choices

@@ -149,6 +149,7 @@ def _holds(state: State, value: Any, default: Any) -> bool:
         return value in state.values
     if isinstance(state, IsNot):
         return value not in state.values
+    value = list(value) if isinstance(value, tuple) else value
     return (value != default) is (state is SENT)
 
 

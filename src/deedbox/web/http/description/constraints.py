@@ -42,7 +42,8 @@ def _choice(choice: Choice, properties: Mapping[str, Any], kind: type[msgspec.St
     if required:
         schema["required"] = required
     if forbidden:
-        schema["not"] = {"anyOf": [{"required": [name]} for name in forbidden]}
+        there = [{"required": [name]} for name in forbidden]
+        schema["not"] = there[0] if len(there) == 1 else {"anyOf": there}
     return schema
 
 

@@ -212,18 +212,31 @@ GROUPED = Constraint(
     exclusive=True,
 )
 CHOICES = Constraint("Send `options` with `type` `select`.", ({"type": IsNot(("select",))}, {"options": SENT}))
+SIGNING_DATE = Constraint(
+    "Do not send `default` with `type` `date_signed`: it is filled in with the day of signing. Use `date` for a day"
+    " that you or the signer choose.",
+    ({"type": IsNot(("date_signed",))}, {"default": Is((None, ""))}),
+)
 NOT_PREFILLED = Constraint(
-    "Do not send `default` with `type` `date_signed`, `signature`, `initials` or `attachment`.",
-    ({"type": IsNot(("date_signed", *_BY_SIGNER))}, {"default": Is((None, ""))}),
+    "Do not send `default` with `type` `signature`, `initials` or `attachment`: only the signer can fill it.",
+    ({"type": IsNot(_BY_SIGNER)}, {"default": Is((None, ""))}),
 )
 NOT_FIXED = Constraint(
-    "Do not send `read_only` with `type` `signature`, `initials` or `attachment`: only its signer can fill it.",
+    "Do not send `read_only` with `type` `signature`, `initials` or `attachment`: only the signer can fill it.",
     ({"type": IsNot(_BY_SIGNER)}, {"read_only": Is((False,))}),
 )
 
 
 class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    constraints: ClassVar[Constraints] = (FILLED_BY, TEXT_ONLY, GROUPED, CHOICES, NOT_PREFILLED, NOT_FIXED)
+    constraints: ClassVar[Constraints] = (
+        FILLED_BY,
+        TEXT_ONLY,
+        GROUPED,
+        CHOICES,
+        SIGNING_DATE,
+        NOT_PREFILLED,
+        NOT_FIXED,
+    )
 
     type: FieldType
     """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone; a

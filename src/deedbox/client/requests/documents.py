@@ -85,8 +85,10 @@ class LoneSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Send exactly one of `signer` and `party`. Send `max_length` and `pattern` only with `type` `text`. Send
     `group` and `label` with `type` `radio`, and `group` with no other `type`. Send `options` with `type`
-    `select`. Do not send `default` with `type` `date_signed`, `signature`, `initials` or `attachment`. Do not
-    send `read_only` with `type` `signature`, `initials` or `attachment`: only its signer can fill it."""
+    `select`. Do not send `default` with `type` `date_signed`: it is filled in with the day of signing. Use `date`
+    for a day that you or the signer choose. Do not send `default` with `type` `signature`, `initials` or
+    `attachment`: only the signer can fill it. Do not send `read_only` with `type` `signature`, `initials` or
+    `attachment`: only the signer can fill it."""
 
     type: Literal[
         "attachment",
@@ -281,9 +283,10 @@ class KnownParty(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A field of a draft as it is to be, or another one. Send exactly one of `signer` and `party`. Send
     `max_length` and `pattern` only with `type` `text`. Send `group` and `label` with `type` `radio`, and `group`
-    with no other `type`. Send `options` with `type` `select`. Do not send `default` with `type` `date_signed`,
-    `signature`, `initials` or `attachment`. Do not send `read_only` with `type` `signature`, `initials` or
-    `attachment`: only its signer can fill it."""
+    with no other `type`. Send `options` with `type` `select`. Do not send `default` with `type` `date_signed`: it
+    is filled in with the day of signing. Use `date` for a day that you or the signer choose. Do not send
+    `default` with `type` `signature`, `initials` or `attachment`: only the signer can fill it. Do not send
+    `read_only` with `type` `signature`, `initials` or `attachment`: only the signer can fill it."""
 
     type: Literal[
         "attachment",

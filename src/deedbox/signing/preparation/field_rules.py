@@ -7,7 +7,7 @@ from deedbox.kernel.constraints import Constraint
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing import answers, pattern
 from deedbox.signing.model import Field
-from deedbox.signing.new_document import CHOICES, GROUPED, NOT_FIXED, NOT_PREFILLED, TEXT_ONLY, NewField
+from deedbox.signing.new_document import CHOICES, GROUPED, NOT_FIXED, NOT_PREFILLED, SIGNING_DATE, TEXT_ONLY, NewField
 from deedbox.signing.show_if import FILLED_FOR_THEM, told, waited_for
 
 _FAULTS: list[tuple[Constraint, Callable[[Field], str]]] = [
@@ -22,13 +22,15 @@ _FAULTS: list[tuple[Constraint, Callable[[Field], str]]] = [
     ),
     (CHOICES, lambda _: "A select field needs options"),
     (
-        NOT_PREFILLED,
+        SIGNING_DATE,
         lambda field: (
             f"{told(field)} is filled in with the day of signing, so it takes no value. Use the type `date` for a day"
             " that you or the signer choose."
-            if field.type == "date_signed"
-            else f"The {field.type} on page {field.page} has a default, but only its signer can fill it"
         ),
+    ),
+    (
+        NOT_PREFILLED,
+        lambda field: f"The {field.type} on page {field.page} has a default, but only its signer can fill it",
     ),
     (NOT_FIXED, lambda field: f"The {field.type} on page {field.page} is read_only, but only its signer can fill it"),
 ]

@@ -10,10 +10,12 @@ import msgspec
 from deedbox import cli
 from deedbox.accounts.scopes import SCOPES, SEARCH_SCOPES, SHORTHANDS
 from deedbox.accounts.tiers import TIERS
+from deedbox.kernel.constraints import declared
 from deedbox.kernel.errors import MEANING
 from deedbox.kernel.settings import Settings, variable
 from deedbox.web.app import ROUTES
-from deedbox.web.http.openapi import document
+from deedbox.web.http.description import fields
+from deedbox.web.http.openapi import bodies, document
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Written by scripts/reference.py from the code: change it there. -->\n\n"
@@ -99,6 +101,14 @@ def routes() -> str:
             _, _, need = operation["description"].rpartition("Needs ")
             need = need.removeprefix("the scope ").rstrip(".") or "nothing"
             lines.append(f"| {method.upper()} {path} | {operation['summary']} | {need} |")
+    lines += ["", "## Fields that depend on each other", "", "A request that breaks one of these rules gets 400."]
+    lines += ["", "| rule | holds in |", "|---|---|"]
+    holders: dict[str, list[str]] = {}
+    kinds = fields.held(each for handler in ROUTES for each in bodies(handler))
+    for kind in sorted(kinds, key=lambda kind: kind.__name__):
+        for constraint in declared(kind):
+            holders.setdefault(constraint.sentence, []).append(f"`{kind.__name__}`")
+    lines += [f"| {sentence} | {', '.join(names)} |" for sentence, names in holders.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -258,7 +258,7 @@ async def test_a_deleted_draft_leaves_nothing(desk: Desk) -> None:
         ([party("Empty")], "has no signers"),
         ([party("Two", "ann"), party("Three", "ann")], "same e-mail"),
         ([party("Board", "ann", rule="quorum", quorum=2)], "between 1 and its 1"),
-        ([party("Board", "ann", quorum=1)], "has a quorum"),
+        ([party("Board", "ann", quorum=1)], "Send `quorum` with `rule` `quorum`, and with no other"),
     ],
 )
 @pytest.mark.one_database
@@ -301,7 +301,7 @@ async def test_one_of_many_moves_at_once_wins(desk: Desk) -> None:
 
 async def test_access_codes_belong_to_their_kind_of_check(desk: Desk) -> None:
     for one in (signer("ann", auth="access_code"), signer("ann", access_code="1234")):
-        with pytest.raises(BadRequest, match="access_code belongs"):
+        with pytest.raises(BadRequest, match="Send `access_code` with `auth` `access_code`"):
             await desk.draft(NewParty("Ann", [one]))
 
 

@@ -140,10 +140,10 @@ async def test_it_is_passed_on_at_one_s_turn_and_where_the_sender_allows_it(desk
 
 async def test_what_asks_for_an_agreed_code_cannot_be_passed_on(desk: Desk) -> None:
     coded = signer("ann", auth="access_code", access_code="1234", delegation=True)
-    with pytest.raises(BadRequest, match="delegation does not go with"):
+    with pytest.raises(BadRequest, match="Do not send `delegation` with `auth` `access_code`"):
         await desk.draft(NewParty("A", [coded]))
     document = await desk.sent(NewParty("A", [signer("ann", delegation=True)]))
-    with pytest.raises(BadRequest, match="delegation does not go with"):
+    with pytest.raises(BadRequest, match="Do not send `delegation` with `auth` `access_code`"):
         await desk.correct(document, "ann", auth="access_code", access_code="1234")
 
 
@@ -164,7 +164,7 @@ async def test_a_correction_that_leaves_the_address_leaves_the_links(desk: Desk)
 
 async def test_another_check_of_identity_ends_what_was_opened_before(desk: Desk) -> None:
     document = await desk.sent(party("Both", "ann", "bob"))
-    with pytest.raises(BadRequest, match="access_code belongs"):
+    with pytest.raises(BadRequest, match="Send `access_code` only with `auth` `access_code`"):
         await desk.correct(document, "ann", auth="access_code")
     await desk.correct(document, "ann", auth="email_code")
     assert desk.post.sent[-2:] == [("recall", "ann@example.com"), ("invite", "ann@example.com")]

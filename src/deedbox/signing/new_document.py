@@ -2,15 +2,28 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox import i18n
-from deedbox.kernel import limits
+from deedbox.kernel import constraints, limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.clock import instant
+from deedbox.kernel.constraints import (
+    LEFT_OUT,
+    SENT,
+    Constraint,
+    Constraints,
+    Is,
+    IsNot,
+    at_least_one,
+    at_most_one,
+    exactly_one,
+    never_with,
+    only_with,
+)
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
@@ -108,7 +121,30 @@ FilePassword: TypeAlias = Annotated[
 ]
 
 
+_ACCESS_CODE, _NO_ACCESS_CODE = Is(("access_code",)), IsNot(("access_code",))
+ACCESS_CODE = Constraint(
+    "Send `access_code` with `auth` `access_code`, and with no other `auth`.",
+    ({"auth": _NO_ACCESS_CODE, "access_code": LEFT_OUT}, {"auth": _ACCESS_CODE, "access_code": SENT}),
+    exclusive=True,
+)
+KNOWN_ACCESS_CODE = Constraint(
+    "Send `access_code` only with `auth` `access_code`, and always with it unless an `id` names a signer who has one.",
+    (*ACCESS_CODE.choices, {"auth": _ACCESS_CODE, "id": SENT}),
+)
+DELEGATION = Constraint(
+    "Do not send `delegation` with `auth` `access_code`: the code was agreed with this person alone.",
+    ({"delegation": Is((False,))}, {"auth": _NO_ACCESS_CODE}),
+)
+QUORUM = Constraint(
+    "Send `quorum` with `rule` `quorum`, and with no other `rule`.",
+    ({"rule": IsNot(("quorum",)), "quorum": LEFT_OUT}, {"rule": Is(("quorum",)), "quorum": SENT}),
+    exclusive=True,
+)
+
+
 class NewSigner(Discreet, frozen=True, forbid_unknown_fields=True):
+    constraints: ClassVar[Constraints] = (ACCESS_CODE, DELEGATION)
+
     name: Name
     """The signer's name, as it stands on the certificate."""
     email: Email
@@ -147,6 +183,8 @@ class LoneSigner(NewSigner, frozen=True, forbid_unknown_fields=True):
 
 
 class NewParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    constraints: ClassVar[Constraints] = (QUORUM,)
+
     name: Name
     """What the party is called."""
     signers: Annotated[Sequence[NewSigner], Meta(min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
@@ -161,7 +199,45 @@ class NewParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one signer's decline does: end the document, or nothing while the rule can still be met."""
 
 
+_BY_SIGNER: tuple[FieldType, ...] = ("signature", "initials", "attachment")
+"""Fields that only their signer can fill."""
+FILLED_BY = exactly_one("signer", "party")
+TEXT_ONLY = Constraint(
+    "Send `max_length` and `pattern` only with `type` `text`.",
+    ({"type": Is(("text",))}, {"max_length": LEFT_OUT, "pattern": LEFT_OUT}),
+)
+GROUPED = Constraint(
+    "Send `group` and `label` with `type` `radio`, and `group` with no other `type`.",
+    ({"type": Is(("radio",)), "group": SENT, "label": SENT}, {"type": IsNot(("radio",)), "group": LEFT_OUT}),
+    exclusive=True,
+)
+CHOICES = Constraint("Send `options` with `type` `select`.", ({"type": IsNot(("select",))}, {"options": SENT}))
+SIGNING_DATE = Constraint(
+    "Do not send `default` with `type` `date_signed`: it is filled in with the day of signing. Use `date` for a day"
+    " that you or the signer choose.",
+    ({"type": IsNot(("date_signed",))}, {"default": Is((None, ""))}),
+)
+NOT_PREFILLED = Constraint(
+    "Do not send `default` with `type` `signature`, `initials` or `attachment`: only the signer can fill it.",
+    ({"type": IsNot(_BY_SIGNER)}, {"default": Is((None, ""))}),
+)
+NOT_FIXED = Constraint(
+    "Do not send `read_only` with `type` `signature`, `initials` or `attachment`: only the signer can fill it.",
+    ({"type": IsNot(_BY_SIGNER)}, {"read_only": Is((False,))}),
+)
+
+
 class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    constraints: ClassVar[Constraints] = (
+        FILLED_BY,
+        TEXT_ONLY,
+        GROUPED,
+        CHOICES,
+        SIGNING_DATE,
+        NOT_PREFILLED,
+        NOT_FIXED,
+    )
+
     type: FieldType
     """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone; a
     `date` is entered by the signer."""
@@ -219,6 +295,8 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class KnownSigner(NewSigner, frozen=True, forbid_unknown_fields=True):
     """A signer of a draft as they are to be, or another one."""
 
+    constraints: ClassVar[Constraints] = (KNOWN_ACCESS_CODE, DELEGATION)
+
     id: Id | None = None
     """The signer whom it changes; without it, a new one."""
 
@@ -250,7 +328,15 @@ class NewFile(msgspec.Struct, frozen=True):
     password: Secret | None = None
 
 
+PARTIES_OR_SIGNERS = at_most_one("parties", "signers")
+TITLE = at_least_one("title", "template_id")
+ROLES = only_with(["roles"], "template_id")
+SAID_BY_TEMPLATE = never_with(["parties", "signers", "fields", "signed_input"], "template_id")
+
+
 class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    constraints: ClassVar[Constraints] = (PARTIES_OR_SIGNERS, TITLE, ROLES, SAID_BY_TEMPLATE)
+
     title: Title | None = None
     """What it is called, in mails and on the certificate. It may be left out where a template has a name."""
     template_id: Id | None = None
@@ -286,8 +372,22 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Send it at once; needs documents:send."""
 
 
+NAME_OR_ID = at_least_one("name", "id")
+ADDRESS_ALONE = Constraint(
+    "With `id`, send nothing but `email`.",
+    (
+        {"id": LEFT_OUT},
+        dict.fromkeys(
+            ("name", "language", "auth", "access_code", "time_zone", "role", "delegation", "order"), LEFT_OUT
+        ),
+    ),
+)
+
+
 class ListedSigner(LoneSigner, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Someone as POST takes them, a party of their own; or, by id, the corrected address of someone who is known."""
+
+    constraints: ClassVar[Constraints] = (*LoneSigner.constraints, NAME_OR_ID, ADDRESS_ALONE)
 
     name: Name | UnsetType = UNSET  # type: ignore[assignment]
     """The signer's name, as it stands on the certificate. Needed without an id."""
@@ -314,10 +414,7 @@ def check_listed(signers: Sequence[ListedSigner], *, with_parties: bool) -> None
     if 0 < len(new) < len(signers):
         raise BadRequest("signers: give ids to correct addresses, or none to replace all parties")
     for number, one in enumerate(signers):
-        if one.id is None and one.name is UNSET:
-            raise BadRequest(f"signers[{number}].name: missing")
-        if one.id is not None and one != ListedSigner(email=one.email, id=one.id):
-            raise BadRequest(f"signers[{number}]: with an id, only the email is corrected here")
+        constraints.check(one, f"signers[{number}]")
         checked_address(one.email)
 
 

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
+from deedbox.kernel.constraints import Constraints, never_with
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.signed_input import SignedInput
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import (
+    PARTIES_OR_SIGNERS,
+    TITLE,
     FieldValue,
     Hours,
     Id,
@@ -34,8 +37,13 @@ from deedbox.signing.new_document import (
 ExternalId = Annotated[str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHARS, extra_json_schema=limits.NO_NUL)]
 
 
+FIELDS_OF_TEMPLATE = never_with(["fields"], "template_id")
+
+
 class NewPacketDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is a document's own in a packet."""
+
+    constraints: ClassVar[Constraints] = (TITLE, FIELDS_OF_TEMPLATE)
 
     title: Title | None = None
     """What the document is called, in mails and on the certificates; that of the template unless given."""
@@ -53,6 +61,8 @@ class NewPacketDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 class NewPacket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    constraints: ClassVar[Constraints] = (PARTIES_OR_SIGNERS,)
+
     title: Title
     """What the packet is called, in mails and on its certificate."""
     documents: Annotated[Sequence[NewPacketDocument], Meta(min_length=1, max_length=limits.PACKET_DOCUMENTS)]

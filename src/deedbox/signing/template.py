@@ -1,17 +1,19 @@
 """A template: files, roles and fields of which documents are made, in versions."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
+from deedbox.kernel.constraints import LEFT_OUT, Constraint, Constraints, never_with
 from deedbox.pdf.marks import Place
 from deedbox.pdf.signed_input import SignedInput
 from deedbox.signing.model import File, Message, OnDecline, Reminders, Rule
 from deedbox.signing.model import Role as PersonRole
 from deedbox.signing.new_document import (
+    QUORUM,
     ExternalId,
     FieldValue,
     Hours,
@@ -36,6 +38,8 @@ Seats: TypeAlias = Annotated[int, Meta(ge=1, le=limits.DOCUMENT_SIGNERS)]
 class Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A party without people."""
 
+    constraints: ClassVar[Constraints] = (QUORUM,)
+
     name: Name
     """What the role is called, and the party of each document that is made."""
     order: Order = 1
@@ -57,8 +61,14 @@ class Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.signers or self.quorum or 1
 
 
+NO_SIGNER = Constraint("Send `party`, the name of a role, and no `signer`.", ({"signer": LEFT_OUT},))
+SAID_BY_DOCUMENT = never_with(["roles", "fields"], "document_id")
+
+
 class TemplateField(KnownField, frozen=True, forbid_unknown_fields=True):
     """A field of a template, whose `party` is the name of a role."""
+
+    constraints: ClassVar[Constraints] = (*KnownField.constraints, NO_SIGNER)
 
     found: bool = False
     """Whether the file itself asks for it, by a text tag or as the field of a form. Other files bring others."""
@@ -103,6 +113,8 @@ class Template(msgspec.Struct, frozen=True):
 
 
 class NewTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    constraints: ClassVar[Constraints] = (SAID_BY_DOCUMENT,)
+
     name: Title
     """What it is called, and each document made from it that is given no title."""
     document_id: Id | None = None

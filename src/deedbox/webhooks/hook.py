@@ -1,14 +1,14 @@
 """A subscription, a delivery and an attempt at it, as the API shows them."""
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import constraints, limits
+from deedbox.kernel.constraints import Constraints, exactly_one
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.errors import BadRequest
 from deedbox.webhooks import catalogue
 
 Status: TypeAlias = Literal["active", "paused", "disabled"]
@@ -64,6 +64,8 @@ Description = Annotated[str, Meta(max_length=limits.HOOK_DESCRIPTION_CHARS, extr
 
 
 class NewHook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    constraints: ClassVar[Constraints] = (exactly_one("event", "events"),)
+
     target_url: TargetUrl
     event: EventName | None = None
     """What to send. Either this or `events`."""
@@ -74,8 +76,7 @@ class NewHook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def kinds(self) -> list[str]:
         """The kinds of event to send."""
-        if (self.event is None) == (self.events is None):
-            raise BadRequest("Give either event, one kind of event, or events, a list of them")
+        constraints.check(self)
         return [self.event] if self.event is not None else list(self.events or ())
 
 

@@ -64,8 +64,11 @@ async def test_every_kind_of_the_catalogue_can_be_subscribed_to(api: Api) -> Non
         ({"target_url": URL, "event": "document.opened"}, "Unknown event 'document.opened'"),
         ({"target_url": URL, "events": ["document.sent", "x"]}, "Unknown event 'x'"),
         ({"target_url": URL, "events": []}, "events"),
-        ({"target_url": URL}, "Give either event"),
-        ({"target_url": URL, "event": "document.sent", "events": ["document.sent"]}, "Give either event"),
+        ({"target_url": URL}, "Send exactly one of `event` and `events`."),
+        (
+            {"target_url": URL, "event": "document.sent", "events": ["document.sent"]},
+            "Send exactly one of `event` and `events`.",
+        ),
         ({"event": "document.sent"}, "target_url"),
         ({"target_url": 5, "event": "document.sent"}, "target_url"),
         ({"target_url": URL, "event": "document.sent", "secret": "mine"}, "secret"),

@@ -54,8 +54,8 @@ async def test_strokes_are_sealed_as_lines_and_the_evidence_names_them(office: O
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({}, "given as `strokes` or as an `image`"),
-    ({"strokes": [[POINT]], "image": "data:image/png;base64,AAAA"}, "given as `strokes` or as an `image`"),
+    ({}, "Send exactly one of `strokes` and `image`."),
+    ({"strokes": [[POINT]], "image": "data:image/png;base64,AAAA"}, "Send exactly one of `strokes` and `image`."),
     ({"strokes": []}, "strokes"),
     ({"strokes": [[]]}, "strokes"),
     ({"strokes": [[[1, 1, 0]]]}, "strokes"),

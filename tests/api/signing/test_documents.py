@@ -54,9 +54,9 @@ async def test_every_field_lies_where_it_was_put_and_without_one_it_is_placed(of
     [
         ({"file": {"name": "a.pdf", "content_base64": base64.b64encode(b"nothing").decode()}}, "not a PDF"),
         ({"file": {"name": "a.pdf", "content_base64": "%%%%"}}, "not base64"),
-        ({"file": None}, "needs a file"),
+        ({"file": None}, "Send exactly one of `file`, `files` and `template_id`"),
         ({"signers": [signer("ann"), signer("ann")]}, "same e-mail"),
-        ({"parties": [{"name": "A", "signers": [signer("bob")]}]}, "not both"),
+        ({"parties": [{"name": "A", "signers": [signer("bob")]}]}, "Send `parties` or `signers`, not both."),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "lie ahead"),
         ({"fields": [{**FIELD, "page": 9}]}, "page 9"),
         ({"fields": [{**FIELD, "x": 0.9}]}, "beyond"),

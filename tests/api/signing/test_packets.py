@@ -285,12 +285,18 @@ async def test_a_lone_document_is_no_packet_and_another_workspace_s_is_not_there
     [
         ({"documents": []}, "documents"),
         ({"documents": [{"title": "A", "file": file()}] * 21}, "documents"),
-        ({"documents": [{"title": "A"}]}, "A: the document needs a file"),
-        ({"documents": [{"title": "A", "file": file(), "files": [file()]}]}, "Give file or files, not both"),
+        ({"documents": [{"title": "A"}]}, "documents[0]: Send exactly one of `file`, `files` and `template_id`."),
+        (
+            {"documents": [{"title": "A", "file": file(), "files": [file()]}]},
+            "documents[0]: Send exactly one of `file`, `files` and `template_id`.",
+        ),
         ({"documents": [{"title": "A", "file": file(), "fields": []}]}, "Ann has no signature field in any document"),
         ({"parties": [], "documents": [{"title": "A", "file": file()}]}, "has no signers"),
         ({"documents": [{"title": "A", "file": file(), "values": {"Rent": "9"}}]}, "Rent"),
-        ({"documents": [{"title": "A", "file": file()}, {"file": file()}]}, "documents[1].title: missing"),
+        (
+            {"documents": [{"title": "A", "file": file()}, {"file": file()}]},
+            "documents[1]: Send at least one of `title` and `template_id`.",
+        ),
     ],
 )
 async def test_a_packet_that_cannot_be_is_refused_with_its_reason(
@@ -417,7 +423,7 @@ async def test_a_document_of_a_packet_is_made_from_a_template_whose_roles_are_it
     answer = await packets.api.post("/api/v1/packets", three(documents=[many]))
     assert (answer.status_code, "with that of the template" in answer.json()["error"]) == (400, True), answer.text
     both = await packets.api.post("/api/v1/packets", three(documents=[{**documents[1], "file": file()}]))
-    assert (both.status_code, "the template says which files" in both.json()["error"]) == (400, True)
+    assert (both.status_code, "documents[0]: Send exactly one of" in both.json()["error"]) == (400, True)
     other = three(documents=[documents[1]], parties=[{"name": "Others", "signers": [signer("ann")]}])
     answer = await packets.api.post("/api/v1/packets", other)
     assert (answer.status_code, "Tenants" in answer.json()["error"]) == (400, True), answer.text

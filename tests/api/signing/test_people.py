@@ -194,7 +194,7 @@ async def test_whoever_has_the_corrected_address_begins_anew(office: Office) -> 
     ("body", "said"),
     [({"status": "signed"}, "status: cannot be changed"), ({"role": "cc"}, "role: cannot be changed"), ({}, "Nothing"),
      ({"time_zone": "Mars/Base"}, "not a time zone"), ({"email": "nobody"}, "e-mail"), ({"extra": 1}, "no such field"),
-     ({"access_code": "1234"}, "access_code belongs")],
+     ({"access_code": "1234"}, "Send `access_code` only with")],
 )  # fmt: skip
 @pytest.mark.one_database
 async def test_what_cannot_be_corrected_is_named(office: Office, body: Any, said: str) -> None:

@@ -392,9 +392,9 @@ async def test_signers_of_a_packet_are_replaced_as_post_takes_them(office: Offic
 @pytest.mark.parametrize(
     ("people", "why"),
     [
-        ([{"email": "ann@example.com"}], "signers[0].name"),
+        ([{"email": "ann@example.com"}], "signers[0]: Send at least one of `name` and `id`."),
         ([signer("ann"), {"id": "ANN", "email": "eve@example.com"}], "give ids"),
-        ([{"id": "ANN", "email": "eve@example.com", "name": "Eve"}], "only the email"),
+        ([{"id": "ANN", "email": "eve@example.com", "name": "Eve"}], "nothing but `email`"),
         ([signer("ann"), signer("ann")], "the same e-mail address"),
     ],
 )

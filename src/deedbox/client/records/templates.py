@@ -7,7 +7,7 @@ from deedbox.client.records.documents import File, Message, Reminders, ShowIf
 
 
 class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A party without people."""
+    """A party without people. Send `quorum` with `rule` `quorum`, and with no other `rule`."""
 
     name: str
     """What the role is called, and the party of each document that is made."""
@@ -26,7 +26,13 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TemplateField(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A field of a template, whose `party` is the name of a role."""
+    """A field of a template, whose `party` is the name of a role. Send exactly one of `signer` and `party`. Send
+    `max_length` and `pattern` only with `type` `text`. Send `group` and `label` with `type` `radio`, and `group`
+    with no other `type`. Send `options` with `type` `select`. Do not send `default` with `type` `date_signed`: it
+    is filled in with the day of signing. Use `date` for a day that you or the signer choose. Do not send
+    `default` with `type` `signature`, `initials` or `attachment`: only the signer can fill it. Do not send
+    `read_only` with `type` `signature`, `initials` or `attachment`: only the signer can fill it. Send `party`,
+    the name of a role, and no `signer`."""
 
     type: str
     """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone;

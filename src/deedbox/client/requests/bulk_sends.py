@@ -33,6 +33,9 @@ class NewRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NewBulkSend(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Send `rows`, unless they come as a CSV file in a form. Do not send `columns` with `rows`: they belong to a
+    CSV file."""
+
     title: str | None = None
     """What each document is called; the template's name unless given."""
     message: Message | None = None

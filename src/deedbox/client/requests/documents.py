@@ -14,6 +14,9 @@ from deedbox.client.records.documents import (
 
 
 class NewSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Send `access_code` with `auth` `access_code`, and with no other `auth`. Do not send `delegation` with
+    `auth` `access_code`: the code was agreed with this person alone."""
+
     name: str
     """The signer's name, as it stands on the certificate."""
     email: str
@@ -36,6 +39,8 @@ class NewSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NewParty(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Send `quorum` with `rule` `quorum`, and with no other `rule`."""
+
     name: str
     """What the party is called."""
     signers: list[NewSigner]
@@ -51,6 +56,9 @@ class NewParty(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LoneSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Send `access_code` with `auth` `access_code`, and with no other `auth`. Do not send `delegation` with
+    `auth` `access_code`: the code was agreed with this person alone."""
+
     name: str
     """The signer's name, as it stands on the certificate."""
     email: str
@@ -75,6 +83,13 @@ class LoneSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Send exactly one of `signer` and `party`. Send `max_length` and `pattern` only with `type` `text`. Send
+    `group` and `label` with `type` `radio`, and `group` with no other `type`. Send `options` with `type`
+    `select`. Do not send `default` with `type` `date_signed`: it is filled in with the day of signing. Use `date`
+    for a day that you or the signer choose. Do not send `default` with `type` `signature`, `initials` or
+    `attachment`: only the signer can fill it. Do not send `read_only` with `type` `signature`, `initials` or
+    `attachment`: only the signer can fill it."""
+
     type: Literal[
         "attachment",
         "checkbox",
@@ -141,7 +156,10 @@ class NewFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NewDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A new document in JSON; its files come with it, or as parts of a form."""
+    """A new document in JSON; its files come with it, or as parts of a form. Send exactly one of `file`, `files`
+    and `template_id`. Send `parties` or `signers`, not both. Send at least one of `title` and `template_id`. Send
+    `roles` only with `template_id`. Do not send `parties`, `signers`, `fields` or `signed_input` with
+    `template_id`."""
 
     title: str | None = None
     """What it is called, in mails and on the certificate. It may be left out where a template has a name."""
@@ -183,8 +201,10 @@ class NewDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ListedSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Someone as POST takes them, a party of their own; or, by id, the corrected address of someone who is
-    known."""
+    """Someone as POST takes them, a party of their own; or, by id, the corrected address of someone who is known.
+    Send `access_code` with `auth` `access_code`, and with no other `auth`. Do not send `delegation` with `auth`
+    `access_code`: the code was agreed with this person alone. Send at least one of `name` and `id`. With `id`,
+    send nothing but `email`."""
 
     email: str
     """Where the invitation goes; it is compared in lower case."""
@@ -213,7 +233,9 @@ class ListedSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class KnownSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A signer of a draft as they are to be, or another one."""
+    """A signer of a draft as they are to be, or another one. Send `access_code` only with `auth` `access_code`,
+    and always with it unless an `id` names a signer who has one. Do not send `delegation` with `auth`
+    `access_code`: the code was agreed with this person alone."""
 
     name: str
     """The signer's name, as it stands on the certificate."""
@@ -239,7 +261,8 @@ class KnownSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class KnownParty(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A party of a draft as it is to be, or another one."""
+    """A party of a draft as it is to be, or another one. Send `quorum` with `rule` `quorum`, and with no other
+    `rule`."""
 
     name: str
     """What the party is called."""
@@ -258,7 +281,12 @@ class KnownParty(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A field of a draft as it is to be, or another one."""
+    """A field of a draft as it is to be, or another one. Send exactly one of `signer` and `party`. Send
+    `max_length` and `pattern` only with `type` `text`. Send `group` and `label` with `type` `radio`, and `group`
+    with no other `type`. Send `options` with `type` `select`. Do not send `default` with `type` `date_signed`: it
+    is filled in with the day of signing. Use `date` for a day that you or the signer choose. Do not send
+    `default` with `type` `signature`, `initials` or `attachment`: only the signer can fill it. Do not send
+    `read_only` with `type` `signature`, `initials` or `attachment`: only the signer can fill it."""
 
     type: Literal[
         "attachment",

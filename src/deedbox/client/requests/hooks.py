@@ -8,6 +8,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 
 class NewHook(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Send exactly one of `event` and `events`."""
+
     target_url: str
     """Where deliveries are posted: http or https, at a public address, without user name and password."""
     event: (

@@ -22,6 +22,9 @@ from deedbox.client.requests.documents import (
 
 
 class NewPacketDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Send exactly one of `file`, `files` and `template_id`. Send at least one of `title` and `template_id`. Do
+    not send `fields` with `template_id`."""
+
     title: str | None = None
     """What the document is called, in mails and on the certificates; that of the template unless given."""
     template_id: str | None = None
@@ -43,7 +46,8 @@ class NewPacketDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NewPacket(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A new packet in JSON; its files come with it, or as parts of a form."""
+    """A new packet in JSON; its files come with it, or as parts of a form. Send `parties` or `signers`, not
+    both."""
 
     title: str
     """What the packet is called, in mails and on its certificate."""

@@ -26,7 +26,8 @@ class IndexOrder(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class QueryFilter(
     Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"and_": "and", "or_": "or", "not_": "not"}
 ):
-    """Everything that is said must be so. A comparison has `field`, `op` and `value`."""
+    """Everything that is said must be so. A comparison has `field`, `op` and `value`. Send `field` and `op`
+    together, and `value` only with them. Send `value` with every `op` but `exists`."""
 
     filename: str | None = None
     """Only documents of exactly this name."""
@@ -60,6 +61,8 @@ class QueryFilter(
 
 
 class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Do not send `facets` with `receipt`."""
+
     query: str
     """The question, in 1 to 8,192 characters. A "phrase" in quotes must stand in the passage, a -word or
     -"phrase" must not; word* stands for the 64 words that begin so and are in most documents; filename:part and

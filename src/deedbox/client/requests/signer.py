@@ -24,7 +24,7 @@ class Typed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="ki
 
 
 class Drawn(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="drawn"):
-    """Strokes or an image, one of them."""
+    """A drawn signature: its strokes, or an image of it. Send exactly one of `strokes` and `image`."""
 
     strokes: list[list[tuple[float, float, float, float]]] | None = None
     """What the hand drew, stroke by stroke: of each point x and y on the pad, from its top left corner, the force

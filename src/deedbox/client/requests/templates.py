@@ -11,7 +11,8 @@ from deedbox.client.requests.documents import NewField, NewFile
 
 
 class NewTemplate(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A new template in JSON; its files come with it, or as parts of a form."""
+    """A new template in JSON; its files come with it, or as parts of a form. Send exactly one of `file`, `files`
+    and `document_id`. Do not send `roles` or `fields` with `document_id`."""
 
     name: str
     """What it is called, and each document made from it that is given no title."""

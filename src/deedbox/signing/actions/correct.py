@@ -5,16 +5,17 @@ from typing import Any
 import msgspec
 
 from deedbox.i18n.refusals import wrong_values
+from deedbox.kernel import constraints
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import attachments, parties, sessions, states
 from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import convert, draft_people, draw, remind, send
-from deedbox.signing.actions.create import need_access_code, need_delegable, need_told_apart
+from deedbox.signing.actions.create import need_long_code, need_told_apart
 from deedbox.signing.field_value import fault
 from deedbox.signing.model import Packet, Party, Signer
-from deedbox.signing.new_document import SignerChange
+from deedbox.signing.new_document import KnownSigner, SignerChange
 from deedbox.signing.store import documents, people
 
 _TOLD = ("email", "name", "language", "time_zone", "auth", "delegation")
@@ -82,16 +83,24 @@ def _corrected(desk: Desk, party: Party, signer: Signer, change: SignerChange, c
     if "name" in given:
         need_printable(f"The name of {signer.email}", given["name"])
     right = msgspec.structs.replace(signer, **given)
-    need_access_code(right.email, right.auth, code, known=signer.access_code_hash is not None)
+    _check(right, code, known=signer.access_code_hash is not None)
     kept = signer.access_code_hash if right.auth == "access_code" else None
     right = msgspec.structs.replace(right, access_code_hash=code_hash or kept)
-    need_delegable(right)
     if right.auth != signer.auth:
         send.need_mail_for_codes([msgspec.structs.replace(party, signers=[right])], desk.notifier)
     if signer.status == "waiting" or _identity(right) == _identity(signer):
         return right
     anew: dict[str, Any] = {**_OF_THEIR_OWN, "status": "notified"} if right.email != signer.email else {}
     return msgspec.structs.replace(right, notified_at=desk.at, **anew)
+
+
+def _check(right: Signer, code: str | None, *, known: bool) -> None:
+    """Raise BadRequest for someone who could not be asked for; whether they have a code already is `known`."""
+    given = KnownSigner(
+        right.name, right.email, None, right.auth, code, delegation=right.delegation, id=right.id if known else None
+    )
+    constraints.check(given, right.email)
+    need_long_code(right.email, code)
 
 
 def _identity(signer: Signer) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from deedbox.kernel import limits
+from deedbox.kernel import constraints, limits
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
@@ -17,8 +17,11 @@ from deedbox.signing import sessions, states
 from deedbox.signing.action_context import Desk, Occasion, Office
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.model import Auth, Document, File, Packet, Party, Signer, Source
+from deedbox.signing.model import Document, File, Packet, Party, Signer, Source
 from deedbox.signing.new_document import (
+    PARTIES_OR_SIGNERS,
+    QUORUM,
+    ROLES,
     KnownParty,
     KnownSigner,
     LoneParty,
@@ -50,8 +53,7 @@ async def prepared(
     if not originals:
         raise BadRequest("The document needs a file")
     title_of(new)
-    if new.roles:
-        raise BadRequest("roles: they belong to a template, and there is no template_id")
+    ROLES.check(new)
     # Before the files, which take longer to refuse.
     send.need_mail_for_codes(named_parties(new), office.notifier)
     end_of(new.expires_at, office.clock.now())
@@ -95,8 +97,7 @@ def create(
 
 def named_parties(new: NewDocument) -> list[NewParty]:
     """The parties that are asked for; a lone signer is one that nobody named. BadRequest if they could never sign."""
-    if new.parties and new.signers:
-        raise BadRequest("Give parties or signers, not both")
+    PARTIES_OR_SIGNERS.check(new)
     wanted = [*new.parties] or _lone_parties(new)
     check_parties(wanted)
     return wanted
@@ -112,35 +113,23 @@ def check_parties(parties: Sequence[NewParty]) -> None:
         if not party.signers:
             raise BadRequest(f"The party {party.name} has no signers")
         able = sum(signer.role != "cc" for signer in party.signers)
-        if party.rule == "quorum" and not 1 <= (party.quorum or 0) <= able:
+        QUORUM.check(party, f"The party {party.name}")
+        if party.quorum is not None and not 1 <= party.quorum <= able:
             raise BadRequest(f"The quorum of {party.name} must lie between 1 and its {able} signers")
-        if party.rule != "quorum" and party.quorum is not None:
-            raise BadRequest(f"The party {party.name} has a quorum, but its rule is {party.rule}")
         for signer in party.signers:
             need_printable(f"The name of {signer.email}", signer.name)
             if signer.time_zone is not None:
                 checked_zone(signer.time_zone)
-            need_delegable(signer)
-            known = isinstance(signer, KnownSigner) and signer.id is not None
-            need_access_code(signer.email, signer.auth, signer.access_code, known=known)
+            constraints.check(signer, signer.email)
+            need_long_code(signer.email, signer.access_code)
 
 
-def need_access_code(email: str, auth: Auth, code: str | None, *, known: bool) -> None:
-    """Raises BadRequest unless there is an access code where one is asked for, given now or `known` before."""
-    if (auth == "access_code") > (code is not None or known) or (auth != "access_code" and code):
-        raise BadRequest(f"{email}: access_code belongs to auth access_code, and to no other")
+def need_long_code(email: str, code: str | None) -> None:
+    """Raise BadRequest for an access code that is short without the spaces around it."""
     if code is not None and len(code.strip()) < limits.ACCESS_CODE_CHARS_MIN:
         raise BadRequest(
             f"{email}: access_code must have at least {limits.ACCESS_CODE_CHARS_MIN} characters beside the spaces"
             " around it"
-        )
-
-
-def need_delegable(signer: NewSigner | Signer) -> None:
-    """Raises BadRequest where someone could pass on what only they have the code for."""
-    if signer.delegation and signer.auth == "access_code":
-        raise BadRequest(
-            f"{signer.email}: delegation does not go with auth access_code: the code was agreed with this person alone"
         )
 
 

@@ -19,6 +19,7 @@ from deedbox.signing.actions import convert, send
 from deedbox.signing.actions import create as creation
 from deedbox.signing.model import Document, Packet, Source
 from deedbox.signing.new_document import (
+    SAID_BY_TEMPLATE,
     KnownField,
     NewDocument,
     NewParty,
@@ -76,11 +77,7 @@ def wanted_of(new: NewDocument) -> FromTemplate:
     """What a request for a document asks of its template; BadRequest for what the template itself says."""
     if new.template_id is None:
         raise BadRequest("template_id: missing")
-    for name in ("parties", "signers", "fields"):
-        if getattr(new, name):
-            raise BadRequest(f"{name}: the template says it; give roles and values instead")
-    if new.signed_input != "refuse":
-        raise BadRequest("signed_input: the template says it")
+    SAID_BY_TEMPLATE.check(new)
     return msgspec.convert(new, FromTemplate, from_attributes=True)
 
 

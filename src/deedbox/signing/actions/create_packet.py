@@ -16,8 +16,8 @@ from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import laid, made_file, named_parties, new_packet
 from deedbox.signing.actions.create_from_template import ReadyTemplate, as_asked, created, joined_metadata, ready
 from deedbox.signing.model import Document, File, Packet, Source
-from deedbox.signing.new_document import NewDocument, NewFile, end_of
-from deedbox.signing.new_packet import NewPacket
+from deedbox.signing.new_document import TITLE, NewDocument, NewFile, end_of
+from deedbox.signing.new_packet import FIELDS_OF_TEMPLATE, NewPacket
 from deedbox.signing.preparation import Original, Paper
 from deedbox.signing.preparation.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
@@ -84,12 +84,11 @@ def _sheet(new: NewPacket, number: int, files: Sequence[NewFile]) -> Sheet:
     one = new.documents[number]
     wanted = new.document(one)
     if one.template_id is None:
-        if one.title is None:
-            raise BadRequest(f"documents[{number}].title: missing")
+        TITLE.check(one, f"documents[{number}]")
         if not files:
             raise BadRequest(f"{one.title}: the document needs a file, or a template_id")
         return Sheet(wanted, one.fields is None, files)
-    if files or one.fields is not None:
+    if files or not FIELDS_OF_TEMPLATE.is_met(one):
         raise BadRequest(f"{one.template_id}: the template says which files and fields the document has")
     return Sheet(wanted, asks_all=False, template_id=one.template_id)
 

@@ -26,7 +26,7 @@ from deedbox.signing.preparation import Original
 from deedbox.signing.preparation.by_role import check_fields, check_files, check_roles, renewed, template_field
 from deedbox.signing.preparation.placing import place_of
 from deedbox.signing.store import templates
-from deedbox.signing.template import Content, NewTemplate, Role, Template, TemplateField
+from deedbox.signing.template import SAID_BY_DOCUMENT, Content, NewTemplate, Role, Template, TemplateField
 
 _ACTS: tuple[PersonRole, ...] = ("signer", "approver", "cc")
 """The first of those in a party has the party's own rule."""
@@ -62,8 +62,7 @@ async def prepared(
 def from_document(desk: Desk, new: NewTemplate, document_id: str) -> Template:
     """The template with the files, parties and fields of a document, whose paper is ready."""
     packet, document = document_of(desk.tx, desk.workspace_id, document_id)
-    if new.roles or new.fields:
-        raise BadRequest(f"{'roles' if new.roles else 'fields'}: the document says it. Change the template by PATCH.")
+    SAID_BY_DOCUMENT.check(new)
     if document.paper_sha256 is None:
         raise states.refusal(document.status)
     shown = replace(new, message=new.message or packet.message, reminders=new.reminders or packet.reminders)

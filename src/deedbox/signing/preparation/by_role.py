@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.signing.model import ShowIf
-from deedbox.signing.new_document import K, NewField, NewParty, NewSigner, People
+from deedbox.signing.new_document import QUORUM, K, NewField, NewParty, NewSigner, People
 from deedbox.signing.preparation import PaperFile
 from deedbox.signing.template import Role, TemplateField
 
@@ -66,10 +66,9 @@ def check_roles(roles: Sequence[Role]) -> None:
     for role in roles:
         if names.count(role.name.casefold()) > 1:
             raise BadRequest(f"roles: two are called {role.name}")
-        if role.rule == "quorum" and not 1 <= (role.quorum or 0) <= (role.signers or role.quorum or 0):
+        QUORUM.check(role, f"The role {role.name}")
+        if role.quorum is not None and not 1 <= role.quorum <= (role.signers or role.quorum):
             raise BadRequest(f"roles: the quorum of {role.name} must lie between 1 and the number of its signers")
-        if role.rule != "quorum" and role.quorum is not None:
-            raise BadRequest(f"roles: {role.name} has a quorum, but its rule is {role.rule}")
 
 
 def check_fields(fields: Sequence[NewField], roles: Sequence[Role]) -> None:

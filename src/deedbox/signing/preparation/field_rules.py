@@ -1,39 +1,54 @@
 """What the properties of a field demand of each other: what nobody could ever fill in is refused."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from deedbox.kernel import limits
+from deedbox.kernel.constraints import Constraint
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing import answers, pattern
-from deedbox.signing.field_value import BY_HAND
 from deedbox.signing.model import Field
+from deedbox.signing.new_document import CHOICES, GROUPED, NOT_FIXED, NOT_PREFILLED, SIGNING_DATE, TEXT_ONLY, NewField
 from deedbox.signing.show_if import FILLED_FOR_THEM, told, waited_for
 
-_OF_TYPE = (("max_length", "text"), ("pattern", "text"), ("group", "radio"))
+_FAULTS: list[tuple[Constraint, Callable[[Field], str]]] = [
+    (TEXT_ONLY, lambda field: f"{told(field)} has a {_text_only(field)}, which only a text field may have"),
+    (
+        GROUPED,
+        lambda field: (
+            f"{told(field)} needs a group and a label: the label is what is chosen"
+            if field.type == "radio"
+            else f"{told(field)} has a group, which only a radio field may have"
+        ),
+    ),
+    (CHOICES, lambda _: "A select field needs options"),
+    (
+        SIGNING_DATE,
+        lambda field: (
+            f"{told(field)} is filled in with the day of signing, so it takes no value. Use the type `date` for a day"
+            " that you or the signer choose."
+        ),
+    ),
+    (
+        NOT_PREFILLED,
+        lambda field: f"The {field.type} on page {field.page} has a default, but only its signer can fill it",
+    ),
+    (NOT_FIXED, lambda field: f"The {field.type} on page {field.page} is read_only, but only its signer can fill it"),
+]
+"""The constraints of a field that its file asks for, or that is drawn on a page, with the words for its sender."""
 
 
 def check(field: Field) -> None:
     """Raises BadRequest for properties that do not go together."""
-    for name, kind in _OF_TYPE:
-        if getattr(field, name) is not None and field.type != kind:
-            raise BadRequest(f"{told(field)} has a {name}, which only a {kind} field may have")
-    if field.type == "select" and not field.options:
-        raise BadRequest("A select field needs options")
-    if field.type == "radio" and not (field.group and field.label):
-        raise BadRequest(f"{told(field)} needs a group and a label: the label is what is chosen")
-    if field.type == "date_signed" and field.default:
-        raise BadRequest(
-            f"{told(field)} is filled in with the day of signing, so it takes no value. Use the type `date` for a day"
-            " that you or the signer choose."
-        )
-    by_signer = field.type in (*BY_HAND, "attachment")
-    if by_signer and field.default:
-        raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
-    if by_signer and field.read_only:
-        raise BadRequest(f"The {field.type} on page {field.page} is read_only, but only its signer can fill it")
+    for constraint, fault in _FAULTS:
+        if not constraint.is_met(field, NewField):
+            raise BadRequest(fault(field))
     fixed = field.read_only and field.required and field.type not in (*FILLED_FOR_THEM, "date_signed", "radio")
     if fixed and (not field.default or (field.type == "checkbox" and field.default != "true")):
         raise BadRequest(f"{told(field)} is required and read_only, so it needs a default or a value of yours")
+
+
+def _text_only(field: Field) -> str:
+    return "max_length" if field.max_length is not None else "pattern"
 
 
 def check_all(fields: Sequence[Field]) -> None:

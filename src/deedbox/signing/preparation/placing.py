@@ -16,7 +16,7 @@ from deedbox.signing import show_if
 from deedbox.signing.field_value import BY_HAND, fault, kept, room_of
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Document, Field, File, Packet, Party, Signer
-from deedbox.signing.new_document import KnownField, NewField, is_called
+from deedbox.signing.new_document import FILLED_BY, KnownField, NewField, is_called
 from deedbox.signing.prefill import prefilled
 from deedbox.signing.preparation import Paper, StoredPaper, field_rules
 
@@ -174,7 +174,7 @@ def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], no
 
 
 def _who(field: NewField, parties: Sequence[Party]) -> tuple[str | None, str | None]:
-    if (field.signer is None) == (field.party is None):
+    if not FILLED_BY.is_met(field):
         raise BadRequest("A field names either its signer, by id, e-mail address or name, or its party, by id or name")
     called: list[tuple[str | None, str | None]] = []
     for party in parties:

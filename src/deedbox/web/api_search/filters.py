@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
+from deedbox.kernel.constraints import LEFT_OUT, SENT, Constraint, Constraints, Is
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.conditions import METADATA, Condition, Either, Every, Not, Op, compare
 from deedbox.search.filing import GivenValue
@@ -25,11 +26,20 @@ Field = Annotated[
 Some = Annotated[list["QueryFilter"], Meta(min_length=1, max_length=limits.FILTER_PARTS)]
 Values = Annotated[list[GivenValue], Meta(min_length=1, max_length=limits.COMPARED_VALUES)]
 
+COMPARISON = Constraint(
+    "Send `field` and `op` together, and `value` only with them.",
+    ({"field": LEFT_OUT, "op": LEFT_OUT, "value": LEFT_OUT}, {"field": SENT, "op": SENT}),
+    exclusive=True,
+)
+VALUE = Constraint("Send `value` with every `op` but `exists`.", ({"op": Is((None, "exists"))}, {"value": SENT}))
+
 
 class QueryFilter(
     msgspec.Struct, forbid_unknown_fields=True, rename={"and_": "and", "or_": "or", "not_": "not"}, kw_only=True
 ):
     """Everything that is said must be so. A comparison has `field`, `op` and `value`."""
+
+    constraints: ClassVar[Constraints] = (COMPARISON, VALUE)
 
     filename: Text | None = None
     """Only documents of exactly this name."""
@@ -100,13 +110,8 @@ def _flat(wanted: QueryFilter) -> Iterator[Condition]:
 
 
 def _comparison(wanted: QueryFilter) -> Iterator[Condition]:
-    if (wanted.field, wanted.op, wanted.value) == (None, None, UNSET):
-        return
-    if wanted.field is None or wanted.op is None:
-        raise BadRequest("filter: a comparison has a field, an op and a value")
-    if wanted.value is UNSET and wanted.op != "exists":
-        raise BadRequest(f"filter: {wanted.op} needs a value to compare {wanted.field} with")
-    yield compare(wanted.field, wanted.op, True if wanted.value is UNSET else wanted.value)
+    if wanted.field is not None and wanted.op is not None:
+        yield compare(wanted.field, wanted.op, True if wanted.value is UNSET else wanted.value)
 
 
 def _instant(name: str, moment: datetime | None) -> str | None:

@@ -1,7 +1,7 @@
 """Query the indexed documents."""
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from litestar import Response, post
@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.collection import CollectionName
+from deedbox.kernel.constraints import Constraints, never_with
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.search import conditions, facets, store
@@ -39,6 +40,8 @@ QueryText = Annotated[
 
 
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
+    constraints: ClassVar[Constraints] = (never_with(["facets"], "receipt"),)
+
     query: QueryText
     """The question, in 1 to {QUERY_CHARS} characters. A "phrase" in quotes must stand in the passage, a -word or
     -"phrase" must not; word* stands for the {PREFIX_WORDS} words that begin so and are in most documents; filename:part

@@ -5,7 +5,7 @@ import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import IO, Annotated, Any, NamedTuple, TypeAlias
+from typing import IO, Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -13,6 +13,7 @@ from multipart import MultipartSegment
 
 from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.blobs.local import disk
+from deedbox.kernel.constraints import LEFT_OUT, SENT, Constraint, Constraints
 from deedbox.kernel.errors import BadRequest, TooLarge
 from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import columns
@@ -51,7 +52,13 @@ class _WithColumns(NewBulkSend, frozen=True, forbid_unknown_fields=True, kw_only
     """With a CSV file: what its headings mean, such as `{"E-mail": "Tenant.email"}`; null for a column to leave out."""
 
 
+NO_COLUMNS = Constraint("Do not send `columns` with `rows`: they belong to a CSV file.", ({"columns": LEFT_OUT},))
+ROWS = Constraint("Send `rows`, unless they come as a CSV file in a form.", ({"rows": SENT},))
+
+
 class NewBulkSendBody(_WithColumns, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    constraints: ClassVar[Constraints] = (ROWS, NO_COLUMNS)
+
     rows: Annotated[Sequence[NewRow], Meta(max_length=limits.BULK_ROWS)] = []
     """One document each; or they come as a CSV file in a form."""
 
@@ -82,8 +89,7 @@ async def asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     content = await body.read(request, limits.BULK_BYTES)
     # No text of a row is looked at here, so there may be any number of them.
     new = await asyncio.to_thread(body.decoded_now, _RawBulkSend, content, len(content))
-    if new.columns:
-        raise BadRequest("columns: they belong to a CSV file, and there is none")
+    NO_COLUMNS.check(new)
     yield Asked(_without_more(new), lambda _: _from_json(items("rows", new.rows)), content)
 
 

@@ -1,13 +1,14 @@
 """Documents sent to be signed: made, shown, changed, and deleted while they are drafts."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta
 
 from deedbox.kernel import limits
+from deedbox.kernel.constraints import Constraints
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.signing.action_context import Desk, document_in
@@ -16,7 +17,7 @@ from deedbox.signing.actions.delete import delete as delete_packet
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange, NewDocument
 from deedbox.web.api_v1.document_record import DocumentRecord, record
-from deedbox.web.api_v1.new_files import NamedPassword, NewFileBody, asked_for
+from deedbox.web.api_v1.new_files import FILES_OR_TEMPLATE, NamedPassword, NewFileBody, asked_for
 from deedbox.web.http import context, multipart, once, openapi, upload, write_back
 from deedbox.web.http.auth import door
 from deedbox.web.http.body import READS
@@ -26,6 +27,8 @@ from deedbox.web.http.write_back import WRITES
 
 class NewDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A new document in JSON; its files come with it, or as parts of a form."""
+
+    constraints: ClassVar[Constraints] = (FILES_OR_TEMPLATE, *NewDocument.constraints)
 
     file: NewFileBody | None = None
     """The one file of the document."""

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blobs
+from deedbox.kernel.constraints import exactly_one
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.redacted import Discreet
@@ -20,6 +21,8 @@ FileName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)
 ]
 Base64: TypeAlias = Annotated[str, Meta(min_length=4, max_length=limits.DOCUMENT_JSON_BYTES)]
+
+FILES_OR_TEMPLATE = exactly_one("file", "files", "template_id")
 
 
 class NewFileBody(Discreet, frozen=True, forbid_unknown_fields=True):
@@ -85,8 +88,6 @@ async def asked_for(request: AnyRequest, in_json: type[J], in_form: type[F]) -> 
         need_json(request)
         content = await upload.document_json(request)
         body = await decoded(request, in_json, content)
-        if body.file is not None and body.files:
-            raise BadRequest("Give file or files, not both")
         sources = [body.file] if body.file is not None else body.files
         yield Asked(body, [await stored(blobs, source, held) for source in sources], content)
 

@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import islice
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
 from deedbox.kernel import limits
+from deedbox.kernel.constraints import Constraints
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
@@ -21,7 +22,7 @@ from deedbox.signing.actions.delete import delete as delete_drafts
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import FilePassword, NewFile
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument, PacketChange
-from deedbox.web.api_v1.new_files import FileName, NewFileBody, stored
+from deedbox.web.api_v1.new_files import FILES_OR_TEMPLATE, FileName, NewFileBody, stored
 from deedbox.web.api_v1.packet_record import PacketRecord, packet_record
 from deedbox.web.http import context, multipart, once, openapi, upload, write_back
 from deedbox.web.http.auth import door
@@ -31,6 +32,8 @@ from deedbox.web.http.write_back import WRITES
 
 
 class NewPacketDocumentBody(NewPacketDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    constraints: ClassVar[Constraints] = (FILES_OR_TEMPLATE, *NewPacketDocument.constraints)
+
     file: NewFileBody | None = None
     """The one file of the document."""
     files: Annotated[Sequence[NewFileBody], Meta(max_length=limits.DOCUMENT_FILES)] = []
@@ -38,8 +41,6 @@ class NewPacketDocumentBody(NewPacketDocument, frozen=True, forbid_unknown_field
 
     def sources(self) -> Sequence[NewFileBody]:
         """The files that the body itself carries."""
-        if self.file is not None and self.files:
-            raise BadRequest("Give file or files, not both")
         return [self.file] if self.file is not None else self.files
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from litestar import Response, delete, get, patch, post
@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
+from deedbox.kernel.constraints import Constraints, exactly_one
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing.actions import change_template as change
@@ -37,6 +38,8 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 
 class NewTemplateBody(NewTemplate, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A new template in JSON; its files come with it, or as parts of a form."""
+
+    constraints: ClassVar[Constraints] = (exactly_one("file", "files", "document_id"), *NewTemplate.constraints)
 
     file: NewFileBody | None = None
     """The one file of the template."""

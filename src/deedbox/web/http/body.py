@@ -12,7 +12,7 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
-from deedbox.kernel import limits, validation_errors
+from deedbox.kernel import constraints, limits, validation_errors
 from deedbox.kernel.blobs.local import disk
 from deedbox.kernel.decoders import decoder
 from deedbox.kernel.errors import BadRequest, TooLarge, UnsupportedMediaType
@@ -119,11 +119,13 @@ def decoded_now(kind: type[T], content: bytes, quotes: int = limits.JSON_QUOTES)
     if b"\\u0000" in content and b"\\u0000" in content.replace(b"\\\\", b""):
         raise BadRequest("The body contains a NUL character")
     try:
-        return _strictly(kind, content)
+        value = _strictly(kind, content)
     except msgspec.ValidationError as error:
         raise BadRequest(_refusal(kind, error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest("The body is not JSON in UTF-8, is cut short, or is nested too deeply") from error
+    constraints.check(value)
+    return value
 
 
 def _strictly(kind: type[T], content: bytes) -> T:

@@ -45,8 +45,6 @@ async def made(
     """A signature or initials, with the stored file of what was not typed."""
     if isinstance(given, Typed):
         return Signature("typed", text=given.text, hand=given.hand), []
-    if isinstance(given, Drawn) and (given.strokes is None) == (given.image is None):
-        raise BadRequest("A drawn signature is given as `strokes` or as an `image`: send one of them")
     if isinstance(given, Drawn) and given.strokes is not None:
         drawing = Drawing(given.strokes, given.width, given.height)
         signature, strokes = await held.enter_async_context(sign.drawing(office, drawing))

@@ -1,11 +1,12 @@
 """What the signer's client is told, and what it sends."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
+from deedbox.kernel.constraints import Constraints, exactly_one
 from deedbox.kernel.redacted import Discreet
 from deedbox.pdf.fonts import Hand
 from deedbox.pdf.strokes import Side, Stroke
@@ -152,7 +153,9 @@ class Typed(msgspec.Struct, forbid_unknown_fields=True, tag="typed", tag_field="
 
 
 class Drawn(msgspec.Struct, forbid_unknown_fields=True, tag="drawn", tag_field="kind"):
-    """Strokes or an image, one of them."""
+    """A drawn signature: its strokes, or an image of it."""
+
+    constraints: ClassVar[Constraints] = (exactly_one("strokes", "image"),)
 
     strokes: Annotated[list[Stroke], Meta(min_length=1, max_length=limits.DRAWING_STROKES)] | None = None
     """What the hand drew, stroke by stroke: of each point x and y on the pad, from its top left corner, the force from

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 
 from deedbox.kernel import limits
+from deedbox.kernel.constraints import structs_in
+from deedbox.web.http.description import constraints
 
 _EVERY_LIST = {
     "count": "How many are in this answer.",
@@ -33,12 +35,13 @@ def schemas(kinds: Iterable[type[msgspec.Struct]]) -> dict[str, Any]:
         raise TypeError(f"Two structs of the API have the same name: {', '.join(clashing)}")
     for kind in every:
         _describe(made[kind.__name__]["properties"], texts(kind))
+        constraints.publish(made[kind.__name__], kind)
     return made
 
 
 def held(kinds: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
     """These structs and all that they hold, each once."""
-    return list(_held(msgspec.inspect.multi_type_info(list(kinds)), set()))
+    return list(structs_in(msgspec.inspect.multi_type_info(list(kinds)), set()))
 
 
 def texts(kind: type[msgspec.Struct]) -> dict[str, str]:
@@ -57,20 +60,6 @@ def _describe(properties: dict[str, Any], known: dict[str, str]) -> None:
             properties[name] = {"description": known[name], **{k: v for k, v in schema.items() if k != "description"}}
         elif len(schema.get("enum", ())) == 1:
             properties[name] = {"description": f"Always `{schema['enum'][0]}`.", **schema}
-
-
-def _held(node: Any, seen: set[type]) -> Iterator[type[msgspec.Struct]]:
-    if isinstance(node, msgspec.inspect.StructType):
-        if node.cls in seen:
-            return
-        seen.add(node.cls)
-        yield node.cls
-    if isinstance(node, (list, tuple)):
-        for each in node:
-            yield from _held(each, seen)
-    elif isinstance(node, (msgspec.inspect.Type, msgspec.inspect.Field)):
-        for name in node.__struct_fields__:
-            yield from _held(getattr(node, name), seen)
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.boxes import Box, View
 from deedbox.pdf.free_space import FreeSpace, Wanted
 from deedbox.pdf.marks import KINDS, Kind, Place, Tag
+from deedbox.pdf.options import needed
 from deedbox.pdf.room import CAPITALS, USUAL, Room, least_height_by_hand
 
 _SETTING_LETTER = r"(?:[^{}]|\{[^{}]{1,40}\})"
@@ -25,6 +26,8 @@ _SLACK, _SLACK_AT_LINE_END = 0.12, 0.5
 """Parts of the size by which letters of a tag may lie beyond its first and last: less than half a letter, but where
 the tag goes on in another line and nothing is beside it."""
 BY_HAND: tuple[Kind, ...] = ("signature", "initials")
+_SPARE = 1.02
+"""What the rectangle of options is larger than they need: places are rounded on their way."""
 _SPACES = 8
 """After so many spaces, nothing follows a tag."""
 _WORD_SPACE = 0.25
@@ -114,8 +117,12 @@ def read(text: str) -> _Asked | None:
             f"The text tag {text} must name a role, and names have at most {limits.FIELD_LABEL_CHARS} letters"
         )
     options = tuple(option.strip() for option in given.get("options", "").split("|") if option.strip())
-    if len(options) > limits.FIELD_OPTIONS or (kind == "select") != bool(options):
-        raise BadRequest(f"The text tag {text}: a select, and nothing else, has options, as in options=Yes|No")
+    if len(options) > limits.FIELD_OPTIONS or (kind == "select" and not options):
+        raise BadRequest(
+            f"The text tag {text}: a select needs at most {limits.FIELD_OPTIONS} options, as in options=Yes|No"
+        )
+    if options and kind not in ("select", "radio"):
+        raise BadRequest(f"The text tag {text}: only a select and a radio have options")
     return _Asked(
         # A date without a label beside a signature is the day of signing; any other date is asked for.
         kind="date_signed" if kind == "date" and not label else kind,
@@ -345,12 +352,11 @@ def _tag(written: _Written, asked: _Asked, number: int, view: View, space: FreeS
 
 def _box(written: _Written, line: Line, asked: _Asked, size: float, view: View, space: FreeSpace) -> Box:
     """The field of a tag on the displayed page, in points: left, top, right, bottom."""
-    usual_w, usual_h = SIZES[asked.kind]
     by_hand = asked.kind in BY_HAND
-    scale = 1.0 if by_hand else size / USUAL
+    usual_w, usual_h = _usual(asked, size)
     # Without `w`, a field ends where the next text or rule begins.
-    wide = min(asked.w or max(min(usual_w * scale, written.room), size), view.width)
-    high = min(asked.h or usual_h * scale, view.height)
+    wide = min(asked.w or max(min(usual_w, written.room), size), view.width)
+    high = min(asked.h or usual_h, view.height)
     x, _, _, y = view.fractions((*line.first, *line.first))
     left, baseline = x * view.width, y * view.height
     least_w = wide if asked.w else min(wide, max(written.length, size))
@@ -361,6 +367,16 @@ def _box(written: _Written, line: Line, asked: _Asked, size: float, view: View, 
     room = Room(max(space.width(left, baseline, size, own, wide), least_w), high, size)
     top = baseline - _above(asked.kind, room)
     return left, top, left + room.w, top + room.h
+
+
+def _usual(asked: _Asked, size: float) -> tuple[float, float]:
+    """Width and height in points, on a line of letters of this size."""
+    if asked.kind == "radio" and asked.options:
+        # Beside each other on the line of the tag.
+        w, h = needed(asked.options, size, "beside")
+        return w * _SPARE, h * _SPARE
+    w, h = SIZES[asked.kind]
+    return (w, h) if asked.kind in BY_HAND else (w * size / USUAL, h * size / USUAL)
 
 
 def _shown(box: Box, view: View) -> Box:

@@ -19,8 +19,13 @@ def check(field: Field) -> None:
             raise BadRequest(f"{told(field)} has a {name}, which only a {kind} field may have")
     if field.type == "select" and not field.options:
         raise BadRequest("A select field needs options")
-    if field.type == "radio" and not (field.group and field.label):
-        raise BadRequest(f"{told(field)} needs a group and a label: the label is what is chosen")
+    if field.is_button and not (field.group and field.label):
+        raise BadRequest(
+            f"{told(field)} needs a group and a label: the label is what is chosen. Or give one field for all buttons,"
+            " with options."
+        )
+    if field.type == "radio" and field.options:
+        _check_options(field)
     if field.type == "date_signed" and field.default:
         raise BadRequest(
             f"{told(field)} is filled in with the day of signing, so it takes no value. Use the type `date` for a day"
@@ -31,9 +36,27 @@ def check(field: Field) -> None:
         raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
     if by_signer and field.read_only:
         raise BadRequest(f"The {field.type} on page {field.page} is read_only, but only its signer can fill it")
-    fixed = field.read_only and field.required and field.type not in (*FILLED_FOR_THEM, "date_signed", "radio")
+    filled_for_them = field.is_button or field.type in (*FILLED_FOR_THEM, "date_signed")
+    fixed = field.read_only and field.required and not filled_for_them
     if fixed and (not field.default or (field.type == "checkbox" and field.default != "true")):
         raise BadRequest(f"{told(field)} is required and read_only, so it needs a default or a value of yours")
+
+
+def _check_options(field: Field) -> None:
+    """Raises BadRequest for options of a radio field that signers could not tell apart."""
+    if field.group is not None:
+        raise BadRequest(
+            f"{told(field)} has options and a group. Give options, or a group with a field for each button."
+        )
+    if not 2 <= len(field.options) <= limits.RADIO_OPTIONS:
+        raise BadRequest(
+            f"{told(field)} has {len(field.options)} options. A radio field has from 2 to {limits.RADIO_OPTIONS}; use a"
+            " select for more, and a checkbox for one."
+        )
+    if any(not option.strip() or option != option.strip() for option in field.options):
+        raise BadRequest(f"{told(field)} has an option that is empty, or that begins or ends with a space")
+    if len(set(field.options)) < len(field.options):
+        raise BadRequest(f"{told(field)} has the same option twice")
 
 
 def check_all(fields: Sequence[Field]) -> None:

@@ -114,7 +114,8 @@ class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     default: str | None = None
     """What stands in it until the signer fills it."""
     options: list[str] = []
-    """The choices of a `select`."""
+    """The choices of a `select`, or of a `radio`: it gets a button and a printed label for each, stacked or
+    beside each other in its rectangle, and its value is the option chosen."""
     font_size: float | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
@@ -124,7 +125,8 @@ class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pattern: str | None = None
     """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
     group: str | None = None
-    """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
+    """The group of a `radio` button without `options`: of those of one signer, one is chosen. Each has a label of
+    its own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
     hint: str | None = None
@@ -299,7 +301,8 @@ class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     default: str | None = None
     """What stands in it until the signer fills it."""
     options: list[str] = []
-    """The choices of a `select`."""
+    """The choices of a `select`, or of a `radio`: it gets a button and a printed label for each, stacked or
+    beside each other in its rectangle, and its value is the option chosen."""
     font_size: float | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
@@ -309,7 +312,8 @@ class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pattern: str | None = None
     """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
     group: str | None = None
-    """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
+    """The group of a `radio` button without `options`: of those of one signer, one is chosen. Each has a label of
+    its own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
     hint: str | None = None

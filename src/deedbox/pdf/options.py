@@ -80,7 +80,7 @@ def _options(options: Sequence[str], room: Room, size: float, way: Way) -> list[
         wide = room.w if way == "stacked" else _width(option, size) + spare
         circle = Part(x, y + (high - size) / 2, size, size)
         start = (1 + _BETWEEN) * size
-        label = Part(x + start, y + (high - LINE * size) / 2, wide - start, LINE * size)
+        label = Part(x + start, y + (high - LINE * size) / 2, _width(option, size) - start, LINE * size)
         found.append(Option(option, *(_mirrored(part, room.w) if mirrored else part for part in (circle, label))))
         x, y = (x, y + high) if way == "stacked" else (x + wide + _APART * size, y)
     return found

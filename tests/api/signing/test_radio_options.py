@@ -80,6 +80,18 @@ async def test_optional_radio_without_choice_is_sealed_with_empty_circles(office
     assert "Ask me later" in text_of(sealed)
 
 
+def test_labels_stand_beside_their_circles_in_either_direction() -> None:
+    for options in (OPTIONS, ["العربية", "Deutsch"]):
+        layout = laid_out(options, Room(300, 80))
+        assert layout is not None
+        for one in layout.options:
+            left, right = sorted((one.circle, one.label))
+            assert 0 <= left.x
+            assert 0 < right.x - (left.x + left.w) < layout.size
+            assert right.x + right.w <= 300
+            assert (one.circle.x > one.label.x) == (options != OPTIONS)
+
+
 async def test_hidden_radio_prints_nothing(office: Office) -> None:
     decides = {"type": "checkbox", "label": "Animals", "required": False, "signer": "ann@example.com", **STACKED}
     hidden = radio(show_if={"field": "Animals", "equals": "true"})

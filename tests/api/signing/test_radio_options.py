@@ -86,7 +86,7 @@ def test_labels_stand_beside_their_circles_in_either_direction() -> None:
         assert layout is not None
         for one in layout.options:
             left, right = sorted((one.circle, one.label))
-            assert 0 <= left.x
+            assert left.x >= 0
             assert 0 < right.x - (left.x + left.w) < layout.size
             assert right.x + right.w <= 300
             assert (one.circle.x > one.label.x) == (options != OPTIONS)

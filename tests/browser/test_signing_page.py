@@ -281,6 +281,39 @@ async def test_a_language_is_chosen_in_the_menu_and_the_consent_is_kept_as_it_wa
 
 
 @one_database
+async def test_options_of_a_radio_field_show_on_the_page_as_they_are_chosen(browser: Browser, office: Office) -> None:
+    fields = [
+        place("radio", 0.10, label="Pets", options=["Yes", "No"], h=0.06),
+        place("text", 0.20, label="Which", show_if={"field": "Pets", "equals": "Yes"}),
+        place("signature", 0.80),
+    ]
+    document = await office.create(send=True, fields=fields)
+    page = await (await phone(browser)).new_page()
+    sheet, following = await opened(page, office, document), page.locator("#next")
+    dots = page.locator(".mark[data-options] .dot")
+    assert await page.locator(".mark[data-options] .option:not(.dot)").all_inner_texts() == ["Yes", "No"]
+    assert await dots.count() == 2
+    await sheet.get_by_label("No", exact=True).tap()
+    assert [await one.get_attribute("data-chosen") for one in await dots.all()] == [None, ""]
+    await sheet.get_by_label("Yes", exact=True).tap()
+    assert [await one.get_attribute("data-chosen") for one in await dots.all()] == ["", None]
+    circle, label = (page.locator(".mark[data-options] .option").nth(at) for at in (0, 1))
+    of_circle, of_label = await circle.bounding_box(), await label.bounding_box()
+    assert of_circle is not None
+    assert of_label is not None
+    assert of_circle["width"] == pytest.approx(of_circle["height"], rel=0.1)
+    assert of_circle["x"] + of_circle["width"] < of_label["x"]
+    assert await faults(page) == []
+    await following.tap()
+    await sheet.get_by_label("Which").fill("A cat")
+    await following.tap()
+    await drawn(page)
+    await agreed_and_signed(page)
+    await office.completed(document)
+    assert await values(office, document) == {"Pets": "Yes", "Which": "A cat"}
+
+
+@one_database
 async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, office: Office) -> None:
     fields = [
         place("radio", 0.10, group="Pets", label="Yes"),

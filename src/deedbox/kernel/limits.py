@@ -393,6 +393,8 @@ ATTACHED_FILE_BYTES = 96 * MB
 PAGE_FORM_FIELDS = 2 * DOCUMENT_FIELDS * PACKET_DOCUMENTS + 10
 """Of all documents of a packet; each box that may be hidden comes with a word on whether it was shown."""
 FIELD_OPTIONS = 100
+RADIO_OPTIONS = 20
+"""Buttons of one radio field; what has more is a list."""
 NUMBER_CHARS = 40
 REASON_CHARS = 1000
 TYPED_CODE_CHARS = 40

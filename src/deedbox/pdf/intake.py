@@ -76,7 +76,10 @@ def prepare() -> None:
         pdf.add_blank_page(page_size=(200, 200))
         page = pdf.pages[0].obj
         page["/Resources"] = Dictionary(Font=Dictionary(F=font))
-        page["/Contents"] = pdf.make_stream(b"BT /F 9 Tf 9 99 Td ({{text:Rehearsal;w=20}}) Tj ET")
+        page["/Contents"] = pdf.make_stream(
+            b"BT /F 9 Tf 9 99 Td ({{text:Rehearsal;w=20}}) Tj 0 20 Td ({{signature:Rehearsal}}) Tj"
+            b" 0 20 Td ({{radio:Rehearsal:R;options=a|b}}) Tj ET"
+        )
         page["/Annots"] = Array([pdf.make_indirect(widget)])
         pdf.Root["/AcroForm"] = Dictionary(Fields=page.Annots, NeedAppearances=True)
         pdf.Root["/Metadata"] = pdf.make_stream(b"<a xmlns='urn:rehearsal'>text</a>")

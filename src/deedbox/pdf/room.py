@@ -75,6 +75,11 @@ _HAND_HEIGHT = {"signature": SMALLEST / 0.48, "initials": SMALLEST}
 """Points; of a low signature, the caption and the margins take 0.52 of its height."""
 
 
+def least_height_by_hand(kind: str) -> float:
+    """Points; in a lower field, no typed signature or initials can be read."""
+    return _HAND_HEIGHT[kind]
+
+
 def least_by_hand(kind: str, text: str) -> tuple[float, float]:
     """Width and height in points of the smallest field in which a typed signature or initials can be read."""
     return SMALLEST * metrics.width_by_hand(text, "dancing") / BY_HAND, _HAND_HEIGHT[kind]

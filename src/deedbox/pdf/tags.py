@@ -11,9 +11,11 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.boxes import View
+from deedbox.pdf.boxes import Box, View
+from deedbox.pdf.free_space import FreeSpace, Wanted
 from deedbox.pdf.marks import KINDS, Kind, Place, Tag
-from deedbox.pdf.room import CAPITALS, USUAL, Room
+from deedbox.pdf.options import needed
+from deedbox.pdf.room import CAPITALS, USUAL, Room, least_height_by_hand
 
 _SETTING_LETTER = r"(?:[^{}]|\{[^{}]{1,40}\})"
 """Of a setting: a letter, or what a pattern has in braces, as in `[A-Z]{2}`."""
@@ -23,6 +25,9 @@ TAG = re.compile(
 _SLACK, _SLACK_AT_LINE_END = 0.12, 0.5
 """Parts of the size by which letters of a tag may lie beyond its first and last: less than half a letter, but where
 the tag goes on in another line and nothing is beside it."""
+BY_HAND: tuple[Kind, ...] = ("signature", "initials")
+_SPARE = 1.02
+"""What the rectangle of options is larger than they need: places are rounded on their way."""
 _SPACES = 8
 """After so many spaces, nothing follows a tag."""
 _WORD_SPACE = 0.25
@@ -112,8 +117,12 @@ def read(text: str) -> _Asked | None:
             f"The text tag {text} must name a role, and names have at most {limits.FIELD_LABEL_CHARS} letters"
         )
     options = tuple(option.strip() for option in given.get("options", "").split("|") if option.strip())
-    if len(options) > limits.FIELD_OPTIONS or (kind == "select") != bool(options):
-        raise BadRequest(f"The text tag {text}: a select, and nothing else, has options, as in options=Yes|No")
+    if len(options) > limits.FIELD_OPTIONS or (kind == "select" and not options):
+        raise BadRequest(
+            f"The text tag {text}: a select needs at most {limits.FIELD_OPTIONS} options, as in options=Yes|No"
+        )
+    if options and kind not in ("select", "radio"):
+        raise BadRequest(f"The text tag {text}: only a select and a radio have options")
     return _Asked(
         # A date without a label beside a signature is the day of signing; any other date is asked for.
         kind="date_signed" if kind == "date" and not label else kind,
@@ -166,10 +175,12 @@ def _on_page(document: pdfium.PdfDocument, number: int, view: View) -> Iterator[
     try:
         if "{{" not in shown.get_text_range():
             return
+        space: FreeSpace | None = None
         for one in _tags(_letters(shown)):
             asked = read(one.text)
             if asked is not None and one.letters:
-                yield Found(_tag(one, asked, number, view), _lines(one.letters))
+                space = space or FreeSpace.of(page, view)
+                yield Found(_tag(one, asked, number, view, space), _lines(one.letters))
     finally:
         shown.close()
         page.close()
@@ -185,6 +196,7 @@ class Letter(NamedTuple):
     """Of what is to be seen of it, along its line."""
     direction: tuple[float, float]
     size: float
+    box: Box
 
     @property
     def start(self) -> float:
@@ -213,6 +225,12 @@ class _Written(NamedTuple):
     text: str
     letters: list[Letter]
     room: float
+
+    @property
+    def length(self) -> float:
+        """Of its first line."""
+        line = [one for one in self.letters if _on_one_line(self.letters[0], one)]
+        return max(one.end for one in line) - self.letters[0].start
 
 
 def _tags(letters: list[Letter | None]) -> Iterator[_Written]:
@@ -267,6 +285,7 @@ def _letter(shown: Any, index: int) -> Letter | None:
         length=abs((right.value - left.value) * direction[0]) + abs((top.value - bottom.value) * direction[1]),
         direction=direction,
         size=raw.FPDFText_GetFontSize(shown, index) * math.hypot(matrix.c, matrix.d),
+        box=(left.value, bottom.value, right.value, top.value),
     )
 
 
@@ -307,18 +326,14 @@ def _line(letters: list[Letter], slack: tuple[float, float]) -> Line:
     )
 
 
-def _tag(written: _Written, asked: _Asked, number: int, view: View) -> Tag:
+def _tag(written: _Written, asked: _Asked, number: int, view: View, space: FreeSpace) -> Tag:
     line = _lines(written.letters)[0]
     size = line.size if limits.FONT_SIZE_MIN <= line.size <= limits.FONT_SIZE_MAX else USUAL
-    usual_w, usual_h = SIZES[asked.kind]
-    scale = 1.0 if asked.kind in ("signature", "initials") else size / USUAL
-    # Who does not say how wide it is, wants it beside the text that follows, not on it.
-    wide = asked.w or max(min(usual_w * scale, written.room), size)
-    room = Room(min(wide, view.width), min(asked.h or usual_h * scale, view.height), size)
-    left, _, _, baseline = view.fractions((*line.first, *line.first))
-    w, h = room.w / view.width, room.h / view.height
+    left, top, right, bottom = _box(written, line, asked, size, view, space)
+    space.take((left, top, right, bottom))
+    w, h = (right - left) / view.width, (bottom - top) / view.height
     # It stands on the line of its tag, and stays on the page.
-    x, y = min(max(left, 0.0), 1 - w), min(max(baseline - _above(asked.kind, room) / view.height, 0.0), 1 - h)
+    x, y = min(max(left / view.width, 0.0), 1 - w), min(max(top / view.height, 0.0), 1 - h)
     return Tag(
         text=written.text,
         kind=asked.kind,
@@ -335,10 +350,42 @@ def _tag(written: _Written, asked: _Asked, number: int, view: View) -> Tag:
     )
 
 
+def _box(written: _Written, line: Line, asked: _Asked, size: float, view: View, space: FreeSpace) -> Box:
+    """The field of a tag on the displayed page, in points: left, top, right, bottom."""
+    by_hand = asked.kind in BY_HAND
+    usual_w, usual_h = _usual(asked, size)
+    # Without `w`, a field ends where the next text or rule begins.
+    wide = min(asked.w or max(min(usual_w, written.room), size), view.width)
+    high = min(asked.h or usual_h, view.height)
+    x, _, _, y = view.fractions((*line.first, *line.first))
+    left, baseline = x * view.width, y * view.height
+    least_w = wide if asked.w else min(wide, max(written.length, size))
+    own = [_shown(letter.box, view) for letter in written.letters]
+    if by_hand:
+        least_h = high if asked.h else min(high, least_height_by_hand(asked.kind))
+        return space.grown(left, baseline, size, own, Wanted(wide, high, least_w, least_h))
+    room = Room(max(space.width(left, baseline, size, own, wide), least_w), high, size)
+    top = baseline - _above(asked.kind, room)
+    return left, top, left + room.w, top + room.h
+
+
+def _usual(asked: _Asked, size: float) -> tuple[float, float]:
+    """Width and height in points, on a line of letters of this size."""
+    if asked.kind == "radio" and asked.options:
+        # Beside each other on the line of the tag.
+        w, h = needed(asked.options, size, "beside")
+        return w * _SPARE, h * _SPARE
+    w, h = SIZES[asked.kind]
+    return (w, h) if asked.kind in BY_HAND else (w * size / USUAL, h * size / USUAL)
+
+
+def _shown(box: Box, view: View) -> Box:
+    left, top, right, bottom = view.fractions(box)
+    return left * view.width, top * view.height, right * view.width, bottom * view.height
+
+
 def _above(kind: Kind, room: Room) -> float:
     """How much of a field lies above the line that it stands on."""
-    if kind in ("signature", "initials"):
-        return room.h
     if kind in ("checkbox", "radio"):
         return (room.h + CAPITALS * (room.size or USUAL)) / 2
     return room.baseline

@@ -53,7 +53,7 @@ def groups(fields: Sequence[Field]) -> dict[tuple[str | None, str | None, str | 
     """The radio buttons among the fields, by their signer or party and their group."""
     found: dict[tuple[str | None, str | None, str | None], list[Field]] = {}
     for field in fields:
-        if field.type == "radio":
+        if field.is_button:
             found.setdefault((field.signer_id, field.party_id, field.group), []).append(field)
     return found
 

@@ -13,6 +13,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import described, unprintable
+from deedbox.pdf.options import Option, Part, laid_out
 from deedbox.pdf.room import Room, letters_by_hand, letters_that_fit
 from deedbox.signing import pattern
 from deedbox.signing.model import Document, Field, FieldType, Signature
@@ -30,7 +31,7 @@ def kept(field: Field, value: str) -> str:
     if not value.strip():
         return ""
     trimmed = value.strip() if field.type in _TRIMMED else value
-    if field.type == "radio" and trimmed == "false":
+    if field.is_button and trimmed == "false":
         return ""
     return (numbers.plain(trimmed) or trimmed) if field.type == "number" else trimmed
 
@@ -84,6 +85,22 @@ def room_of(document: Document, field: Field) -> Room:
     return Room(field.w * width, field.h * height, field.font_size)
 
 
+def options_on_page(document: Document, field: Field) -> tuple[float, list[Option]]:
+    """The size at which the options of a radio field are printed, and where, in fractions of the page.
+
+    LookupError if its rectangle is too small, which is refused when the field is placed."""
+    room = room_of(document, field)
+    layout = laid_out(field.options, room)
+    if layout is None:
+        raise LookupError(f"{field.id} is too small for its options")
+    width, height = room.w / field.w, room.h / field.h
+
+    def on_page(part: Part) -> Part:
+        return Part(field.x + part.x / width, field.y + part.y / height, part.w / width, part.h / height)
+
+    return layout.size, [Option(one.text, on_page(one.circle), on_page(one.label)) for one in layout.options]
+
+
 def _faults(document: Document, field: Field, value: str, language: str) -> Iterator[Saying]:
     if len(value) > limits.FIELD_VALUE_CHARS:
         yield fault_of(field, "too_long", most=str(limits.FIELD_VALUE_CHARS))
@@ -91,9 +108,9 @@ def _faults(document: Document, field: Field, value: str, language: str) -> Iter
         yield fault_of(field, "too_long", most=str(field.max_length))
     if field.pattern is not None and not pattern.matches(field.pattern, value):
         yield fault_of(field, "hint", hint=field.hint) if field.hint else fault_of(field, "pattern")
-    if field.type == "select" and value not in field.options:
+    if field.is_choice and value not in field.options:
         yield fault_of(field, "select", options=", ".join(field.options))
-    if not _is_of_type(field.type, value):
+    if not _is_of_type(field, value):
         yield fault_of(field, field.type)
     if missing := unprintable(value):
         yield fault_of(field, "unprintable", letters=described(missing))
@@ -103,14 +120,15 @@ def _faults(document: Document, field: Field, value: str, language: str) -> Iter
             yield fault_of(field, "no_room", most=str(letters))
 
 
-def _is_of_type(kind: FieldType, value: str) -> bool:
+def _is_of_type(field: Field, value: str) -> bool:
+    kind = field.type
     if kind == "date":
         return _day(value) is not None
     if kind == "number":
         return numbers.plain(value) == value
     if kind == "email":
         return _is_address(value)
-    if kind in ("checkbox", "radio"):
+    if kind == "checkbox" or field.is_button:
         return value in ("true", "false")
     return True
 

@@ -121,7 +121,7 @@ class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id":
     default: str | None
     """What stands in it until the signer fills it."""
     options: list[str]
-    """The choices of a `select`."""
+    """The choices of a `select`, or of a `radio` field that has all buttons of its group."""
     value: str | None
     """What was filled in; null until then. Of an `attachment`, the SHA-256 of the file."""
     font_size: float | None = None
@@ -133,11 +133,21 @@ class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id":
     pattern: str | None = None
     """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
     group: str | None = None
-    """The group of a `radio` button: of those of one signer, one is chosen."""
+    """The group of a `radio` button without `options`: of those of one signer, one is chosen."""
     show_if: ShowIf | None = None
     """When it is shown; null: always."""
     hint: str | None = None
     """What the signer is told of how to fill it in, such as "two letters and six digits"."""
+
+    @property
+    def is_button(self) -> bool:
+        """Whether it is one radio button of a group, not a radio field that has all options."""
+        return self.type == "radio" and not self.options
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether its value is one of its options."""
+        return self.type == "select" or (self.type == "radio" and not self.is_button)
 
 
 class Seal(msgspec.Struct, frozen=True):

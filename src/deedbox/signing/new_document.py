@@ -207,8 +207,12 @@ TEXT_ONLY = Constraint(
     ({"type": Is(("text",))}, {"max_length": LEFT_OUT, "pattern": LEFT_OUT}),
 )
 GROUPED = Constraint(
-    "Send `group` and `label` with `type` `radio`, and `group` with no other `type`.",
-    ({"type": Is(("radio",)), "group": SENT, "label": SENT}, {"type": IsNot(("radio",)), "group": LEFT_OUT}),
+    "With `type` `radio`, send `options`, or `group` and `label` for each button. Send `group` with no other `type`.",
+    (
+        {"type": Is(("radio",)), "options": LEFT_OUT, "group": SENT, "label": SENT},
+        {"type": Is(("radio",)), "options": SENT, "group": LEFT_OUT},
+        {"type": IsNot(("radio",)), "group": LEFT_OUT},
+    ),
     exclusive=True,
 )
 CHOICES = Constraint("Send `options` with `type` `select`.", ({"type": IsNot(("select",))}, {"options": SENT}))
@@ -264,7 +268,8 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default: FieldValue | None = None
     """What stands in it until the signer fills it."""
     options: Annotated[Sequence[FieldValue], Meta(max_length=limits.FIELD_OPTIONS)] = []
-    """The choices of a `select`."""
+    """The choices of a `select`, or of a `radio`: it gets a button and a printed label for each, stacked or beside each
+    other in its rectangle, and its value is the option chosen."""
     font_size: Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
@@ -278,11 +283,17 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     group: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_GROUP_CHARS, extra_json_schema=_TEXT)] | None = (
         None
     )
-    """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
+    """The group of a `radio` button without `options`: of those of one signer, one is chosen. Each has a label of its
+    own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
     hint: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_HINT_CHARS, extra_json_schema=_TEXT)] | None = None
     """How to fill it in, in words for the signer: "two letters and six digits". They never see a `pattern`."""
+
+    @property
+    def is_button(self) -> bool:
+        """Whether it is one radio button of a group, not a radio field that has all options."""
+        return self.type == "radio" and not self.options
 
     @property
     def file_number(self) -> int:

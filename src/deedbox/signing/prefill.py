@@ -33,7 +33,7 @@ def _with_value(field: F, values: Mapping[str, str]) -> F:
     given = values.get(_name(field) or "")
     if given is None:
         return field
-    if field.type == "radio":
+    if field.is_button:
         return replace(field, default="true" if given == field.label else None)
     return replace(field, default=given)
 
@@ -44,7 +44,7 @@ def _names(fields: Sequence[NewField]) -> set[str | None]:
 
 def _name(field: NewField) -> str | None:
     """By which the field gets its value: a radio button's own label is a choice, and may be that of another field."""
-    return field.group if field.type == "radio" else field.label
+    return field.group if field.is_button else field.label
 
 
 def left_for_tags(values: Mapping[str, str], tags: Sequence[NewField], asked: Sequence[NewField]) -> dict[str, str]:

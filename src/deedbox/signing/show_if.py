@@ -13,7 +13,6 @@ NOTHING = ("signature", "initials", "date_signed", "attachment")
 """Types whose value no condition can name."""
 FILLED_FOR_THEM = ("name", "email")
 """Types that hold the signer's own name and address where nothing else is written."""
-_TICKED = ("checkbox", "radio")
 
 
 def shown(fields: Sequence[Field]) -> set[str]:
@@ -71,7 +70,11 @@ def _true(fields: Sequence[Field], holds: Callable[[Field, str], bool]) -> set[s
 
 
 def _value(field: Field) -> str | None:
-    return (field.value or "false") if field.type in _TICKED else field.value
+    return (field.value or "false") if _is_ticked(field) else field.value
+
+
+def _is_ticked(field: Field) -> bool:
+    return field.type == "checkbox" or field.is_button
 
 
 def _names(fields: Sequence[Field]) -> dict[tuple[str | None, ...], list[Field]]:
@@ -122,8 +125,8 @@ def _check(field: Field, chain: Sequence[tuple[Field, str]], parties: Sequence[P
         )
     if not _can_be(decides, equals):
         raise BadRequest(f"{told(field)} could never be shown: {told(decides)} can never be {equals!r}")
-    chosen = [one for one, value in chain if one.type == "radio" and value == "true"]
-    if field.type == "radio":
+    chosen = [one for one, value in chain if one.is_button and value == "true"]
+    if field.is_button:
         chosen.append(field)
     groups = [(one.signer_id, one.party_id, one.group) for one in chosen]
     if len(set(groups)) != len(groups):
@@ -133,10 +136,10 @@ def _check(field: Field, chain: Sequence[tuple[Field, str]], parties: Sequence[P
 def _can_be(field: Field, value: str) -> bool:
     if field.type in NOTHING:
         return False
-    if field.type in _TICKED and value not in ("true", "false"):
+    if _is_ticked(field) and value not in ("true", "false"):
         return False
     # What is read_only is the sender's own choice for this document: so parts of a template are left out.
-    return field.type != "select" or value in field.options
+    return not field.is_choice or value in field.options
 
 
 def _order(field: Field, parties: Sequence[Party]) -> int:

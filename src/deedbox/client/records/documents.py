@@ -152,7 +152,7 @@ class Field(Struct, frozen=True, kw_only=True):
     default: str | None
     """What stands in it until the signer fills it."""
     options: list[str]
-    """The choices of a `select`."""
+    """The choices of a `select`, or of a `radio` field that has all buttons of its group."""
     value: str | None
     """What was filled in; null until then. Of an `attachment`, the SHA-256 of the file."""
     font_size: float | None = None
@@ -164,7 +164,7 @@ class Field(Struct, frozen=True, kw_only=True):
     pattern: str | None = None
     """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
     group: str | None = None
-    """The group of a `radio` button: of those of one signer, one is chosen."""
+    """The group of a `radio` button without `options`: of those of one signer, one is chosen."""
     show_if: ShowIf | None = None
     """When it is shown; null: always."""
     hint: str | None = None

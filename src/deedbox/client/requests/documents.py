@@ -83,12 +83,12 @@ class LoneSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Send exactly one of `signer` and `party`. Send `max_length` and `pattern` only with `type` `text`. Send
-    `group` and `label` with `type` `radio`, and `group` with no other `type`. Send `options` with `type`
-    `select`. Do not send `default` with `type` `date_signed`: it is filled in with the day of signing. Use `date`
-    for a day that you or the signer choose. Do not send `default` with `type` `signature`, `initials` or
-    `attachment`: only the signer can fill it. Do not send `read_only` with `type` `signature`, `initials` or
-    `attachment`: only the signer can fill it."""
+    """Send exactly one of `signer` and `party`. Send `max_length` and `pattern` only with `type` `text`. With
+    `type` `radio`, send `options`, or `group` and `label` for each button. Send `group` with no other `type`.
+    Send `options` with `type` `select`. Do not send `default` with `type` `date_signed`: it is filled in with the
+    day of signing. Use `date` for a day that you or the signer choose. Do not send `default` with `type`
+    `signature`, `initials` or `attachment`: only the signer can fill it. Do not send `read_only` with `type`
+    `signature`, `initials` or `attachment`: only the signer can fill it."""
 
     type: Literal[
         "attachment",
@@ -129,7 +129,8 @@ class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     default: str | None = None
     """What stands in it until the signer fills it."""
     options: list[str] = []
-    """The choices of a `select`."""
+    """The choices of a `select`, or of a `radio`: it gets a button and a printed label for each, stacked or
+    beside each other in its rectangle, and its value is the option chosen."""
     font_size: float | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
@@ -139,7 +140,8 @@ class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pattern: str | None = None
     """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
     group: str | None = None
-    """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
+    """The group of a `radio` button without `options`: of those of one signer, one is chosen. Each has a label of
+    its own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
     hint: str | None = None
@@ -282,11 +284,12 @@ class KnownParty(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A field of a draft as it is to be, or another one. Send exactly one of `signer` and `party`. Send
-    `max_length` and `pattern` only with `type` `text`. Send `group` and `label` with `type` `radio`, and `group`
-    with no other `type`. Send `options` with `type` `select`. Do not send `default` with `type` `date_signed`: it
-    is filled in with the day of signing. Use `date` for a day that you or the signer choose. Do not send
-    `default` with `type` `signature`, `initials` or `attachment`: only the signer can fill it. Do not send
-    `read_only` with `type` `signature`, `initials` or `attachment`: only the signer can fill it."""
+    `max_length` and `pattern` only with `type` `text`. With `type` `radio`, send `options`, or `group` and
+    `label` for each button. Send `group` with no other `type`. Send `options` with `type` `select`. Do not send
+    `default` with `type` `date_signed`: it is filled in with the day of signing. Use `date` for a day that you or
+    the signer choose. Do not send `default` with `type` `signature`, `initials` or `attachment`: only the signer
+    can fill it. Do not send `read_only` with `type` `signature`, `initials` or `attachment`: only the signer can
+    fill it."""
 
     type: Literal[
         "attachment",
@@ -327,7 +330,8 @@ class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     default: str | None = None
     """What stands in it until the signer fills it."""
     options: list[str] = []
-    """The choices of a `select`."""
+    """The choices of a `select`, or of a `radio`: it gets a button and a printed label for each, stacked or
+    beside each other in its rectangle, and its value is the option chosen."""
     font_size: float | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
@@ -337,7 +341,8 @@ class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pattern: str | None = None
     """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
     group: str | None = None
-    """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
+    """The group of a `radio` button without `options`: of those of one signer, one is chosen. Each has a label of
+    its own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
     hint: str | None = None

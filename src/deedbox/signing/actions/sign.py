@@ -128,7 +128,7 @@ def _lacking(
     for document in documents:
         fields = [field for field in parties.own_fields(document, party, signer) if field.id in shown]
         for field in fields:
-            if field.type == "radio":
+            if field.is_button:
                 continue
             if field.required and (not field.value or (field.type == "checkbox" and field.value != "true")):
                 yield fault_of(field, _REQUIRED.get(field.type, "required"))

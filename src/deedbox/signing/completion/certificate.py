@@ -263,7 +263,7 @@ def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:
     for field in signed_fields(facts, party, signer):
         if field.value is not None and field.type not in ("signature", "initials"):
             label = field.label or table[f"field.{field.type}"]
-            if field.type == "radio":
+            if field.is_button:
                 label = field.group or label
             yield Told(label, _value(facts, table, field, language))
 
@@ -272,7 +272,7 @@ def _value(facts: Facts, table: Mapping[str, str], field: Field, language: str) 
     if field.type == "attachment":
         file = next(one for one in facts.document.attachments if one.field_id == field.id)
         return f"{file.name} · {pages_told(facts.document, field.id, language)} · SHA-256 {file.sha256}"
-    if field.type == "radio":
+    if field.is_button:
         return field.label or ""
     if field.type == "checkbox":
         return table["yes"] if field.value == "true" else table["no"]

@@ -1,13 +1,14 @@
 """The marks that a signed document gets on its pages."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from deedbox import i18n
 from deedbox.kernel.clock import moment
 from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.signing import show_if
 from deedbox.signing.completion.facts import Facts
-from deedbox.signing.field_value import printed
+from deedbox.signing.field_value import options_on_page, printed
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Document, Field, Signer, attached_pages, first_page
 from deedbox.signing.parties import find_signer
@@ -17,12 +18,24 @@ _SHORT_ID = 8
 
 def marks(facts: Facts, images: Mapping[str, bytes]) -> Marks:
     """What is to be put on the pages; images are those of the signers, by their hash."""
-    found = [mark for field in facts.document.fields if (mark := _mark(facts, field)) is not None]
-    return Marks(tuple(found), dict(images))
+    fields = facts.document.fields
+    shown = show_if.shown(fields)
+    found = [mark for field in fields if (mark := _mark(facts, field)) is not None]
+    choices = [field for field in fields if field.type == "radio" and field.is_choice and field.id in shown]
+    return Marks((*found, *(mark for field in choices for mark in _options(facts, field))), dict(images))
+
+
+def _options(facts: Facts, field: Field) -> Iterator[Mark]:
+    """A circle and a label for each option of a radio field; the circle of the chosen one is filled."""
+    page = first_page(facts.document, field.file_id) + field.page
+    size, options = options_on_page(facts.document, field)
+    for one in options:
+        yield Mark("radio", Place(page, *one.circle), text="✓" if one.text == field.value else "")
+        yield Mark("text", Place(page, *one.label), text=one.text, font_size=size)
 
 
 def _mark(facts: Facts, field: Field) -> Mark | None:
-    if field.value is None:
+    if field.value is None or (field.type == "radio" and field.is_choice):
         return None
     language = facts.packet.language
     place = Place(first_page(facts.document, field.file_id) + field.page, field.x, field.y, field.w, field.h)

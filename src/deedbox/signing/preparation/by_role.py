@@ -115,7 +115,7 @@ def _named(tags: Sequence[NewField], form: Sequence[NewField]) -> list[str]:
 
 def _assigned(field: NewField, roles: Sequence[Role]) -> NewField:
     """The field of a form, with the role that its name begins with, else the first."""
-    name = "group" if field.type == "radio" else "label"
+    name = "group" if field.is_button else "label"
     prefix, dot, rest = (getattr(field, name) or "").partition(".")
     for role in roles:
         if dot and rest.strip() and role.name.casefold() == prefix.strip().casefold():

@@ -10,15 +10,23 @@ from deedbox.signing.model import Field
 from deedbox.signing.new_document import CHOICES, GROUPED, NOT_FIXED, NOT_PREFILLED, SIGNING_DATE, TEXT_ONLY, NewField
 from deedbox.signing.show_if import FILLED_FOR_THEM, told, waited_for
 
+
+def _grouped(field: Field) -> str:
+    if field.type != "radio":
+        return f"{told(field)} has a group, which only a radio field may have"
+    if field.options:
+        return f"{told(field)} has options and a group. Give options, or a group with a field for each button."
+    return (
+        f"{told(field)} needs a group and a label: the label is what is chosen. Or give one field for all buttons,"
+        " with options."
+    )
+
+
 _FAULTS: list[tuple[Constraint, Callable[[Field], str]]] = [
     (TEXT_ONLY, lambda field: f"{told(field)} has a {_text_only(field)}, which only a text field may have"),
     (
         GROUPED,
-        lambda field: (
-            f"{told(field)} needs a group and a label: the label is what is chosen"
-            if field.type == "radio"
-            else f"{told(field)} has a group, which only a radio field may have"
-        ),
+        _grouped,
     ),
     (CHOICES, lambda _: "A select field needs options"),
     (
@@ -42,13 +50,29 @@ def check(field: Field) -> None:
     for constraint, fault in _FAULTS:
         if not constraint.is_met(field, NewField):
             raise BadRequest(fault(field))
-    fixed = field.read_only and field.required and field.type not in (*FILLED_FOR_THEM, "date_signed", "radio")
+    if field.type == "radio" and field.options:
+        _check_options(field)
+    filled_for_them = field.is_button or field.type in (*FILLED_FOR_THEM, "date_signed")
+    fixed = field.read_only and field.required and not filled_for_them
     if fixed and (not field.default or (field.type == "checkbox" and field.default != "true")):
         raise BadRequest(f"{told(field)} is required and read_only, so it needs a default or a value of yours")
 
 
 def _text_only(field: Field) -> str:
     return "max_length" if field.max_length is not None else "pattern"
+
+
+def _check_options(field: Field) -> None:
+    """Raises BadRequest for options of a radio field that signers could not tell apart."""
+    if not 2 <= len(field.options) <= limits.RADIO_OPTIONS:
+        raise BadRequest(
+            f"{told(field)} has {len(field.options)} options. A radio field has from 2 to {limits.RADIO_OPTIONS}; use a"
+            " select for more, and a checkbox for one."
+        )
+    if any(not option.strip() or option != option.strip() for option in field.options):
+        raise BadRequest(f"{told(field)} has an option that is empty, or that begins or ends with a space")
+    if len(set(field.options)) < len(field.options):
+        raise BadRequest(f"{told(field)} has the same option twice")
 
 
 def check_all(fields: Sequence[Field]) -> None:

@@ -10,8 +10,10 @@ from deedbox.i18n.refusals import sentence
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
+from deedbox.pdf import options
 from deedbox.pdf.marks import Place
-from deedbox.pdf.room import least_by_hand
+from deedbox.pdf.options import Way
+from deedbox.pdf.room import SMALLEST, least_by_hand
 from deedbox.signing import show_if
 from deedbox.signing.field_value import BY_HAND, fault, kept, room_of
 from deedbox.signing.initials import initials_of
@@ -46,6 +48,7 @@ def laid_out(
     placed = _fields(prefilled([*asked, *tags], values), files, packet.parties, now)
     for field in placed:
         _check_room_by_hand(msgspec.structs.replace(document, files=files), field, packet.parties)
+        _check_room_of_options(msgspec.structs.replace(document, files=files), field)
     if document.asks_all:
         places = _free(paper.places, placed, files[-1]) if isinstance(paper, StoredPaper) else paper.places
         placed += _signatures(placed, files[-1], places, packet.parties, now)
@@ -103,6 +106,25 @@ def _check_room_by_hand(document: Document, field: Field, parties: Sequence[Part
             )
 
 
+def _check_room_of_options(document: Document, field: Field) -> None:
+    """Raises BadRequest for a radio field in which its options could not be read."""
+    if field.type != "radio" or not field.is_choice:
+        return
+    room = room_of(document, field)
+    if options.laid_out(field.options, room) is not None:
+        return
+    page_w, page_h = room.w / field.w, room.h / field.h
+    ways = list[str]()
+    known: Sequence[tuple[Way, str]] = (("stacked", "below each other"), ("beside", "beside each other"))
+    for way, called in known:
+        w, h = (math.ceil(side) for side in options.needed(field.options, SMALLEST, way))
+        ways.append(f"{w} × {h} points to print them {called} (w {_upwards(w / page_w)}, h {_upwards(h / page_h)})")
+    raise BadRequest(
+        f"{show_if.told(field)} on page {field.page} is {room.w:.0f} × {room.h:.0f} points, too small for its"
+        f" {len(field.options)} options. Make it at least {ways[0]}, or {ways[1]}."
+    )
+
+
 def _upwards(fraction: float) -> float:
     return math.ceil(fraction * 1000) / 1000
 
@@ -127,8 +149,11 @@ def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
 
 
 def _fields(wanted: Sequence[NewField], files: Sequence[File], parties: Sequence[Party], now: datetime) -> list[Field]:
-    if len(wanted) > limits.DOCUMENT_FIELDS:
-        raise BadRequest(f"A document has at most {limits.DOCUMENT_FIELDS} fields")
+    buttons = sum(len(field.options) for field in wanted if field.type == "radio")
+    if len(wanted) + buttons > limits.DOCUMENT_FIELDS:
+        raise BadRequest(
+            f"A document has at most {limits.DOCUMENT_FIELDS} fields; each option of a radio field counts as one more"
+        )
     placed = show_if.resolved([_placed(field, files, parties, now) for field in wanted], parties)
     field_rules.check_all(placed)
     return placed

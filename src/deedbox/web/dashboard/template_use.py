@@ -184,11 +184,11 @@ def _values(fields: Sequence[TemplateField], typed: Mapping[str, str]) -> list[V
     """What can be filled in, each label once; of radio buttons the group, with its choices."""
     found: dict[str, Value] = {}
     for field in fields:
-        name = field.group if field.type == "radio" else field.label
+        name = field.group if field.is_button else field.label
         if not name or field.type not in _PREFILLED:
             continue
-        choices = [field.label or ""] if field.type == "radio" else [*field.options]
-        before = found[name].options if name in found and field.type == "radio" else []
+        choices = [field.label or ""] if field.is_button else [*field.options]
+        before = found[name].options if name in found and field.is_button else []
         kind = "select" if field.type == "radio" else field.type
         found[name] = Value(name, kind, [*before, *choices], typed.get(name, field.default or ""))
     return [*found.values()]

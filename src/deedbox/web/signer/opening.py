@@ -84,7 +84,7 @@ async def _opening_page(request: AnyRequest, found: Entrance, token: str) -> Res
 def _to_fill(fields: Sequence[Field]) -> int:
     """How many answers this person must give: radio buttons of a group are one, and some fields fill themselves."""
     must = [one for one in fields if one.required and one.type not in BY_HAND and one.type not in OWN]
-    return len({(one.file_id, one.group) if one.type == "radio" else one.id for one in must if not one.show_if})
+    return len({(one.file_id, one.group) if one.is_button else one.id for one in must if not one.show_if})
 
 
 ROUTES: list[Any] = [follow_link, open_link]

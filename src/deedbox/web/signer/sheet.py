@@ -167,7 +167,7 @@ def _rows(
         if field.id in first:
             choices = [Row(one, value(one), names[one.id], one.id in shown) for one in first[field.id]]
             rows.append(Row(field, "", "", any(choice.shown for choice in choices), choices))
-        elif field.type not in ("radio", *BY_HAND):
+        elif not field.is_button and field.type not in BY_HAND:
             # What is filled in for those who leave it empty is not theirs yet.
             offered = field.read_only or field.type not in OWN or standing(field, stands) or field.default
             row = _row(field, value(field) if offered else "", typed, who.signer.language)
@@ -198,7 +198,7 @@ def others(who: Inside, documents: Sequence[Document], *, and_own: bool = False)
         said = printed(field.type, field.value, who.signer.language)
         if field.type in BY_HAND:
             said = people.get(field.value, "")
-        elif field.type in ("checkbox", "radio"):
+        elif field.type == "checkbox" or field.is_button:
             said = "✓" if field.value == "true" else ""
         found.append(Other(field, people.get(field.signer_id or "", ""), said))
     return [one for one in found if one.said]

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from deedbox import i18n
+from deedbox.pdf.options import Part
+from deedbox.signing.field_value import options_on_page
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Attachment, Document, Field
 from deedbox.web.signer.inside import Inside
@@ -119,7 +121,22 @@ def _box(home: Home, field: Field) -> dict[str, Any]:
         "page": field.page,
         "at": [round(side, 5) for side in (field.x, field.y, field.w, field.h)],
         "if": [condition.field, condition.equals] if condition else None,
+        **({"options": _options(home, field)} if field.type == "radio" and field.is_choice else {}),
     }
+
+
+def _options(home: Home, field: Field) -> list[dict[str, Any]]:
+    """Where the circle and the label of each option stand, in fractions of the field."""
+    size, options = options_on_page(home.document, field)
+
+    def within(part: Part) -> list[float]:
+        x, y = (part.x - field.x) / field.w, (part.y - field.y) / field.h
+        return [round(side, 4) for side in (x, y, part.w / field.w, part.h / field.h)]
+
+    return [
+        {"text": one.text, "size": round(size, 2), "circle": within(one.circle), "label": within(one.label)}
+        for one in options
+    ]
 
 
 def _asked(kind: str, sheet: Sheet) -> bool:

@@ -122,7 +122,7 @@ def _own(row: Row) -> Iterator[Piece]:
     for one in row.choices or [row]:
         if not one.field.read_only:
             yield Piece("", one.field)
-        elif one.field.type in ("checkbox", "radio"):
+        elif one.field.type == "checkbox" or one.field.is_button:
             yield from [Piece("✓", one.field)] if one.value == "true" else []
         elif one.value:
             yield Piece(one.value, one.field)

@@ -58,7 +58,7 @@ const conditioned = fields => field => {
 function twins(fields, models) {
   const next = freeKeys(fields), keys = new Map(models.map(model => [model.key, next()]));
   const made = models.map(model => keptIn({
-    ...model, key: keys.get(model.key), label: model.type === 'radio' ? null : model.label,
+    ...model, key: keys.get(model.key), label: model.type === 'radio' && !model.options?.length ? null : model.label,
     show_if: model.show_if && { ...model.show_if, field: keys.get(model.show_if.field) ?? model.show_if.field },
   }));
   return [[...fields, ...made.map(conditioned([...fields, ...made]))], new Set(made.map(field => field.key))];

@@ -37,11 +37,12 @@ export function said(field) {
   });
 }
 function dress(node, field) {
+  const small = isSmall(field.type) && !field.options?.length;
   node.dataset.who = personOf(field.who)?.who ?? '';
-  node.classList.toggle('small-box', isSmall(field.type));
+  node.classList.toggle('small-box', small);
   node.setAttribute('aria-label', said(field));
   const text = made('span', { dir: 'auto' }, (field.label || nameOf(field.type)) + (field.required ? '' : ` ${words.optional}`));
-  node.replaceChildren(iconOf(field.type), ...(isSmall(field.type) ? [] : [text]));
+  node.replaceChildren(iconOf(field.type), ...(small ? [] : [text]));
   put(node, field);
 }
 

@@ -11,11 +11,15 @@ const GROUPED = new RegExp(`^[+-]?\\d{1,3}(${escaped(sign('group'))}\\d{3})+(${e
 // A number without the signs between its groups, which other languages take for decimals.
 const ungrouped = text => GROUPED.test(text) ? text.replaceAll(sign('group'), '') : text;
 const day = text => new Date(`${text}T12:00`).toLocaleDateString(language, { dateStyle: 'long' });
-const isTick = input => input.type === 'checkbox' || input.type === 'radio';
+const isTick = input => input.type === 'checkbox' || (input.type === 'radio' && !isOption(input));
+// Whether it is a button of a radio field that has all its options: such a field holds the option that is chosen.
+const isOption = input => input.type === 'radio' && input.closest('.step').dataset.kind === 'options';
+const chosen = input => all('input', input.closest('.step')).find(one => one.checked)?.value ?? '';
 
 // What a field holds, as it is sent to be kept.
 export function given(input) {
   if (isTick(input)) return String(input.checked);
+  if (isOption(input)) return chosen(input);
   const text = input.value.trim();
   return input.inputMode === 'decimal' ? ungrouped(text) : text;
 }

@@ -17,6 +17,21 @@ function inked(mark, { file, page, at }, kind) {
   for (const [name, share] of [['across', edge / w], ['above', edge / h], ['below', (edge + foot) / h]]) mark.style.setProperty(`--${name}`, `${100 * share}%`);
 }
 
+// The circles and labels of a radio field, as they are sealed.
+function options({ file, page, options }, said) {
+  const sheet = document.querySelector(`[id="${file}-${page}"] > img`);
+  const put = (node, at, size) => {
+    ['x', 'y', 'w', 'h'].forEach((name, i) => node.style.setProperty(`--${name}`, at[i]));
+    node.style.setProperty('--size', size / sheet.getAttribute('width'));
+    return node;
+  };
+  return options.flatMap(({ text, size, circle, label }) => {
+    const dot = made('span', { class: 'option dot' });
+    dot.toggleAttribute('data-chosen', text === said);
+    return [put(dot, circle, size), put(made('span', { class: 'option', dir: 'auto' }, text), label, size)];
+  });
+}
+
 // The marks of the signer's own fields; a press on one calls `pressed` with its step.
 export function marks(pressed) {
   const own = steps.flatMap(step => step.boxes.map((box, i) => {
@@ -24,13 +39,15 @@ export function marks(pressed) {
     if (i === 0 || step.hand) mark.dataset.flag = step.element.dataset.flag;
     mark.toggleAttribute('data-end', box.at[0] > .6);
     mark.toggleAttribute('data-tick', step.kind === 'checkbox' || step.kind === 'radio');
+    mark.toggleAttribute('data-options', step.kind === 'options');
     mark.addEventListener('click', () => pressed(step));
     if (step.hand) inked(mark, box, step.kind);
     return { step, box, mark: placed(mark, box) };
   }));
   for (const other of all('[data-other]')) {
-    const text = made('span', { class: 'text', dir: 'auto' }, other.dataset.other);
-    placed(made('span', { class: 'mark', 'data-state': 'others', 'aria-hidden': 'true' }, text), JSON.parse(other.dataset.box));
+    const box = JSON.parse(other.dataset.box), said = other.dataset.other;
+    const inside = box.options ? options(box, said) : [made('span', { class: 'text', dir: 'auto' }, said)];
+    placed(made('span', { class: 'mark', 'data-state': 'others', 'aria-hidden': 'true' }, ...inside), box);
   }
 
   function paint(now) {
@@ -39,6 +56,7 @@ export function marks(pressed) {
       mark.hidden = !isShown(box);
       mark.dataset.state = step.isFixed ? 'fixed' : step === now ? 'now' : step.isFilled && (!step.hand || step.seen) ? 'done' : 'todo';
       mark.setAttribute('aria-label', said ? `${step.name}: ${said}` : step.name);
+      if (box.options) { mark.replaceChildren(...options(box, said)); continue; }
       const picture = step.hand ? step.seen && step.hand.picture() : said && made('span', { class: 'text', dir: 'auto' }, said);
       mark.replaceChildren(...(picture ? [picture] : []));
     }

@@ -14,7 +14,7 @@ function deciders(field, fields) {
   const found = new Map();
   for (const other of fields) {
     if (other.key === field.key || NO_VALUE.includes(other.type) || leafOf(other).within !== leafOf(field).within) continue;
-    if (other.type !== 'radio') found.set(other.key, titleOf(other));
+    if (other.type !== 'radio' || other.options.length) found.set(other.key, titleOf(other));
     else if (other.group !== field.group) found.set(other.group, `${nameOf('radio')}: ${other.group}`);
   }
   return [...found];
@@ -55,7 +55,8 @@ export function fill(fields, chosen) {
   document.body.classList.toggle('chosen', Boolean(field));
   if (!field) return;
   const same = name => those.every(other => other[name] === field[name]);
-  for (const part of all('[data-for]', form)) part.hidden = several || !part.dataset.for.includes(field.type);
+  const kind = field.type === 'radio' && field.options.length ? 'options' : field.type;
+  for (const part of all('[data-for]', form)) part.hidden = several || !part.dataset.for.split(' ').includes(kind);
   for (const part of all('[data-one]', form)) part.hidden = several;
   $('#several').hidden = !several;
   inputs.default.type = field.type === 'date' ? 'date' : 'text';
@@ -66,11 +67,23 @@ export function fill(fields, chosen) {
   if (!several) fillOne(field, fields);
 }
 
+// A radio field with options is no button of a group, and has room for a line for each option; without them it is a button again.
+function asOptions(field, options) {
+  if (!options.length) return { group: field.group || '1', default: null };
+  const { width, height } = leafOf(field), [wide, high] = [50, 6 * options.length]; // millimetres
+  return {
+    group: null, w: Math.max(field.w, wide / MM / width), h: Math.max(field.h, high / MM / height),
+    default: options.includes(field.default) ? field.default : null,
+  };
+}
 // What an input makes of a field.
 const CHANGES = {
   ticked: ({ checked }) => ({ default: checked ? 'true' : null }),
   choice: ({ value }) => ({ default: value }),
-  options: ({ value }) => ({ options: value.split('\n').map(option => option.trim()).filter(Boolean).slice(0, 100) }),
+  options: ({ value }, field) => {
+    const options = value.split('\n').map(option => option.trim()).filter(Boolean).slice(0, 100);
+    return field.type === 'radio' ? { ...asOptions(field, options), options } : { options };
+  },
   show_field: ({ value }) => ({ show_if: value ? { field: value, equals: '' } : null }),
   show_answer: ({ value }, field) => ({ show_if: { ...field.show_if, equals: value } }),
 };
@@ -97,7 +110,7 @@ function unsigned(fields) {
 function missing({ who, type, options, group, label, read_only: fixed, required, default: given }) {
   if (!personOf(who)) return words.lacksPerson;
   if (type === 'select' && !options.length) return words.lacksOptions;
-  if (type === 'radio' && !(group && label)) return words.lacksLabel;
+  if (type === 'radio' && !options.length && !(group && label)) return words.lacksLabel;
   return fixed && required && !given && FIXED.includes(type) ? words.lacksDefault : '';
 }
 // `go` leads to a field at which something is missing.

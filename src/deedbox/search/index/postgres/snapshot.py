@@ -134,6 +134,8 @@ class Snapshot:
 
     def _sieved(self, sieve: Sieve, spoken: list[str], allowed: Mask) -> Mask:
         """Those of the allowed chunks that pass."""
+        words = (*sieve.required, *sieve.excluded)
+        self._postings.rows([number(term) for word in words for terms in forms(word, spoken) for term in terms])
         for word in sieve.required:
             for terms in forms(word, spoken):
                 allowed = allowed & self._having(terms)

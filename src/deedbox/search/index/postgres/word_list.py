@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.search.index import spelling
-from deedbox.search.index.analysis import asked
+from deedbox.search.index.analysis import asked, plain
 from deedbox.search.index.postgres.postings import POSTING, ordinals
 from deedbox.search.index.postgres.read_postings import Postings
 from deedbox.search.index.postgres.store import words as word_rows
@@ -32,6 +32,9 @@ class WordList:
         numbers = {word: self._numbers(word) for word in words}
         wanted = {each for found in numbers.values() for each in found}
         known = {term for term, length in self._postings.lengths(wanted).items() if length}
+        if self._allowed is not None:  # all at once: who may see a word is told by its postings
+            doubtful = [word for word in words if spelling.is_doubtful(plain(word).strip())]
+            self._postings.rows({each for word in doubtful for each in known & numbers[word]})
         return spelling.corrected(words, lambda word: self._knows(known & self._numbers(word)), self._alike)
 
     def _alike(self, word: str, most: int) -> dict[str, int]:

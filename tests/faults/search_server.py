@@ -10,9 +10,10 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.outbox import Event
 from deedbox.search import embedders, ingest, query, recover
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.chunks.store import AnsweringChunk
 from deedbox.search.folders.mirror import Mirror
 from deedbox.search.index import Index
-from deedbox.search.upload import Chunk, Upload
+from deedbox.search.upload import Upload
 from deedbox.search.workspace_index import WorkspaceIndex
 from deedbox.signing_search import CompletedDocuments
 from tests.faults.faulty_server import VARIABLE
@@ -31,13 +32,13 @@ def use_the_tests_model() -> None:
 
 def vectors_deleted_after_the_record() -> None:
     """The record goes at once, its entries in the index later, and these answer for themselves meanwhile."""
-    known: dict[tuple[str, int], tuple[Upload, Chunk]] = {}
+    known: dict[chunk_store.Place, AnsweringChunk] = {}
     look, bring_up = chunk_store.unchanged_chunks, WorkspaceIndex.current
     brought: dict[WorkspaceIndex, float] = {}
 
     def unverified(
         tx: Tx, workspace_id: str, recipe: str, places: Collection[chunk_store.Place], mark: int
-    ) -> dict[chunk_store.Place, tuple[Upload, Chunk]]:
+    ) -> dict[chunk_store.Place, AnsweringChunk]:
         known.update(look(tx, workspace_id, recipe, places, mark))
         return {place: known[place] for place in places if place in known}
 

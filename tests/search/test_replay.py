@@ -121,6 +121,16 @@ async def test_why_nothing_can_be_asked_is_said(corpus: Corpus) -> None:
         await again(corpus, statement)
 
 
+async def test_replay_uses_the_model_of_the_statement_after_a_change_of_model(corpus: Corpus) -> None:
+    await grown(corpus)
+    found, statement = await asked(corpus)
+    await corpus.engine.close()
+    corpus.installed[corpus.embedder.recipe], corpus.embedder = corpus.embedder, HashingEmbedder("other")
+    corpus.engine = corpus.opened()
+    await corpus.db.write(lambda tx: chunk_store.serve(tx, corpus.workspace, corpus.embedder.recipe))
+    assert await again(corpus, statement) == found
+
+
 async def test_another_version_is_named(corpus: Corpus) -> None:
     await grown(corpus)
     _, statement = await asked(corpus)

@@ -1,8 +1,9 @@
 """The search engine: the recipe and embedder that serve each workspace, and its index."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, NamedTuple
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from deedbox.kernel import jobs, limits, tasks
 from deedbox.kernel.clock import Clock
@@ -22,6 +23,8 @@ from deedbox.search.query_times import QueryTimes
 from deedbox.search.rerank import Reranker
 from deedbox.search.workspace_index import INDEX_UNUSABLE, INDEX_WANTED, WorkspaceIndex
 
+T = TypeVar("T")
+
 INDEX_JOB = "index"
 REBUILD_JOB = "rebuild"
 INDEX_DROPPED = "index dropped"
@@ -34,6 +37,17 @@ class Serving(NamedTuple):
 
     recipe: str
     embedder: Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Current(Generic[T]):
+    """A workspace's index with every change that was durable when it was asked for."""
+
+    serving: Serving
+    index: Index
+    mark: int
+    """A change that the index has, and that was durable when `found` was read."""
+    found: T
 
 
 class SearchEngine:
@@ -66,24 +80,30 @@ class SearchEngine:
     async def serving(self, workspace_id: str) -> Serving:
         """The recipe and embedder that serve the workspace: the former ones, until everything is embedded anew."""
         recipe = await self.db.read(lambda tx: chunk_store.serving_recipe(tx, workspace_id))
-        return await self._serving_of(workspace_id, recipe)
+        return await self.serving_of(workspace_id, recipe)
 
-    async def current(self, workspace_id: str, *, patient: bool) -> tuple[Serving, Index]:
-        """Return what serves the workspace and its index with every durable change, by one read if nothing changed."""
+    async def current(self, workspace_id: str, read: Callable[[Tx, str], T], *, patient: bool) -> "Current[T]":
+        """Return what serves the workspace, its index with every durable change, and what `read` finds for the recipe
+        in the same snapshot. Takes one read transaction if the index lacks nothing."""
         usual = self.embedders.need().recipe
 
-        def look(tx: Tx) -> tuple[str | None, int | None]:
-            recipe = chunk_store.serving_recipe(tx, workspace_id)
+        def look(tx: Tx) -> tuple[str | None, int | None, T]:
+            recipe, last = chunk_store.serving_state(tx, workspace_id)
             opened = self._indexes.get((workspace_id, recipe or usual))
-            return recipe, opened.look(tx) if opened else None
+            return recipe, opened.look(tx, last) if opened else None, read(tx, recipe or usual)
 
-        recipe, target = await self.db.read(look)
-        serving = await self._serving_of(workspace_id, recipe)
+        recipe, target, found = await self.db.read(look)
+        serving = await self.serving_of(workspace_id, recipe)
         if serving.recipe != (recipe or usual):
             target = None
-        return serving, await self.index(workspace_id, serving, patient=patient, target=target)
+        index = await self.index(workspace_id, serving, patient=patient, target=target)
+        if (mark := index.watermark) == target:
+            return Current(serving, index, mark, found)
+        # What was read is older than the index: a document that has changed since could be judged by its former state.
+        return Current(serving, index, mark, await self.db.read(lambda tx: read(tx, serving.recipe)))
 
-    async def _serving_of(self, workspace_id: str, recipe: str | None) -> Serving:
+    async def serving_of(self, workspace_id: str, recipe: str | None) -> Serving:
+        """Return the recipe and its embedder; the current ones if no embedder of that recipe is installed."""
         current = self.embedders.need()
         recipe = recipe or current.recipe
         if recipe == current.recipe:

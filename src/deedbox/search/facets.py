@@ -22,6 +22,14 @@ class Count(msgspec.Struct, frozen=True):
     """How many documents have it."""
 
 
+class Facets(msgspec.Struct, frozen=True):
+    """What is to be counted."""
+
+    fields: tuple[str, ...]
+    everywhere: bool = False
+    """In every document that may answer the query, and not only in those of its hits."""
+
+
 def need(fields: Sequence[str]) -> None:
     """BadRequest for a field that is not counted."""
     for field in fields:
@@ -38,13 +46,11 @@ def counts(
     condition = condition or conditions.ANY
     if only is not None and not only:
         return {field: [] for field in fields}
-    return {
-        field: [
-            Count(_value(kind, text, number), int(documents))
-            for kind, text, number, documents in store.count_values(tx, reader, condition, only, field)
-        ]
-        for field in fields
-    }
+    found: dict[str, list[Count]] = {field: [] for field in fields}
+    distinct = list(found)
+    for at, kind, text, number, documents in store.count_values(tx, reader, condition, only, distinct):
+        found[distinct[at]].append(Count(_value(kind, text, number), int(documents)))
+    return found
 
 
 def _value(kind: str, text: str | None, number: float | None) -> MetadataValue:

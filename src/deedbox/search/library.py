@@ -357,7 +357,12 @@ def find(tx: Tx, reader: Reader, upload_id: str) -> UploadSummary:
 
 def need_all(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> None:
     """Raises NotFound, naming it, for one that is not there for this reader."""
-    if unknown := set(upload_ids) - store.known(tx, reader, upload_ids):
+    need_none(set(upload_ids) - store.known(tx, reader, upload_ids))
+
+
+def need_none(unknown: Collection[str]) -> None:
+    """Raises NotFound, naming one, if there are any documents that do not exist for the reader."""
+    if unknown:
         raise NotFound(f"Document {min(unknown)} does not exist")
 
 

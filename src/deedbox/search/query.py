@@ -12,13 +12,15 @@ from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.traces import span
-from deedbox.search import conditions, library, query_syntax, store
+from deedbox.search import conditions, facets, library, query_syntax, store
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.chunks.store import AnsweringChunk
 from deedbox.search.conditions import Condition
-from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
+from deedbox.search.engine import NOTHING_INDEXED, Current, SearchEngine, Serving
 from deedbox.search.entries import name_of
+from deedbox.search.facets import Count, Facets
 from deedbox.search.fusion import DENSE_WEIGHT, WORDS_WEIGHT, fused
-from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
+from deedbox.search.index import Candidate, Hit, IndexUnusable, Legs
 from deedbox.search.ocr import Box
 from deedbox.search.ocr import store as pages_store
 from deedbox.search.query_syntax import Wording
@@ -84,6 +86,8 @@ class Answered(msgspec.Struct, frozen=True):
     corrected: dict[str, str] = {}
     """Words of the question that occur nowhere, and those that were searched for instead; and so with phrases, in their
     quotes, that no passage has."""
+    facets: dict[str, list[Count]] | None = None
+    """The counts, if the caller asked for them."""
 
 
 _Row: TypeAlias = tuple[Hit, Upload, Chunk]
@@ -99,6 +103,9 @@ class _Verified(msgspec.Struct, frozen=True):
     """No row is missing because its document has just changed."""
     reranked: bool | None = None
     corrected: dict[str, str] = {}
+    facets: dict[str, list[Count]] | None = None
+    to_count: list[_Row] = []
+    """The hits whose documents are still to be counted, because their texts decide which of them count."""
 
 
 class _Scope(NamedTuple):
@@ -106,23 +113,27 @@ class _Scope(NamedTuple):
 
     only: frozenset[str] | None
     seen: frozenset[str] | None
+    unknown: frozenset[str] = frozenset()
+    """The documents that the question names and that do not exist for the reader."""
 
 
-class _Said(NamedTuple):
-    """What the words of the query lead to."""
+class _Hits(NamedTuple):
+    """What the index finds at one moment."""
 
+    best: list[Hit]
+    """Best first, a few more than were asked for."""
+    all: list[Hit]
+    """Every hit, in no order, if their documents are to be counted."""
     corrected: dict[str, str]
-    finish: Callable[..., list[Hit]]
-    """Given the query's vector: the hits, best first."""
 
 
 class _Begun(NamedTuple):
-    """A search that has looked up the words."""
+    """A search that has looked up the words, if that is possible before the vector is known."""
 
     serving: Serving
     mark: int
-    """How far the index goes."""
-    said: _Said
+    """A change that the index has, and that was durable when the scope was read."""
+    finish: "Callable[[Vector | None], _Hits]"
     vector: "Vector | None"
 
 
@@ -131,9 +142,11 @@ async def answer(engine: SearchEngine, reader: Reader, question: Question, *, co
     return (await answered(engine, reader, question, counted=counted)).passages
 
 
-async def answered(engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True) -> Answered:
-    """The same, with what a receipt tells of the index."""
-    search, begun, workspace_id = _Search(engine, reader, question), stopwatch(), reader.workspace_id
+async def answered(
+    engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True, count: Facets | None = None
+) -> Answered:
+    """The same, with what a receipt tells of the index, and with the facets to count."""
+    search, begun, workspace_id = _Search(engine, reader, question, count), stopwatch(), reader.workspace_id
     await search.begin()
     # Saved while the question is embedded and searched for: the answer seldom waits longer for the commit.
     counting = asyncio.create_task(_count(engine, workspace_id, 1)) if counted else None
@@ -151,14 +164,6 @@ async def answered(engine: SearchEngine, reader: Reader, question: Question, *, 
             await counting
 
 
-async def documents(engine: SearchEngine, reader: Reader, question: Question) -> frozenset[str]:
-    """The documents that all pages of the answer together have passages of; not counted as a query."""
-    whole = msgspec.structs.replace(question, offset=0, top_k=limits.FACET_DOCUMENTS, by_document=True)
-    search = _Search(engine, reader, whole)
-    await search.begin()
-    return await search.documents()
-
-
 async def _count(engine: SearchEngine, workspace_id: str, queries: int) -> None:
     # Read committed: many at once add to the one number in turn, instead of failing and trying again.
     await engine.db.write(lambda tx: store.count_query(tx, workspace_id, queries), isolation="read committed")
@@ -167,34 +172,39 @@ async def _count(engine: SearchEngine, workspace_id: str, queries: int) -> None:
 class _Search:
     """One query on its way to its answer."""
 
-    def __init__(self, engine: SearchEngine, reader: Reader, question: Question) -> None:
+    def __init__(self, engine: SearchEngine, reader: Reader, question: Question, count: Facets | None) -> None:
         self._engine = engine
         self._reader = reader
         self._workspace_id = reader.workspace_id
         self._question = question
+        self._count = count
         self._wording = query_syntax.read(question.text)
-        self._first: tuple[Serving, Index] | None = None
+        self._first: Current[_Scope] | None = None
 
     async def begin(self) -> None:
         """Refuses the query if nothing is indexed or a document that it names does not exist."""
-        serving, index = await self._current()
-        if index.size == 0:
+        current = await self._current()
+        if current.index.size == 0:
             raise BadRequest(NOTHING_INDEXED)
-        if (wanted := self._question.doc_ids) is not None:
-            await self._engine.db.read(lambda tx: library.need_all(tx, self._reader, wanted))
-        self._first = serving, index
+        library.need_none(current.found.unknown)
+        self._first = current
 
     async def best(self) -> Answered:
         found = await self._reranked(await self._meant())
         with span("highlights"):
             passages = await self._with_boxes(await asyncio.to_thread(self._passages, found))
-            return Answered(passages, found.recipe, found.watermark, found.reranked, found.corrected)
+        counts = await self._counted(found) if found.to_count else found.facets
+        return Answered(passages, found.recipe, found.watermark, found.reranked, found.corrected, counts)
 
-    async def documents(self) -> frozenset[str]:
-        found = await self._meant()
-        if self._chooses_by_text:
-            return frozenset(passage.upload.id for passage in await asyncio.to_thread(self._passages, found))
-        return frozenset(upload.id for _, upload, _ in found.rows)
+    async def _counted(self, found: _Verified) -> dict[str, list[Count]] | None:
+        """The facets over the hits whose texts are wanted."""
+        if (count := self._count) is None:
+            return None
+        wanted = await asyncio.to_thread(self._relevant, found.to_count, found)
+        ids = {passage.upload.id for passage in wanted}
+        return await self._engine.db.read_aside(
+            lambda tx: facets.counts(tx, self._reader, self._question.condition, ids, count.fields)
+        )
 
     async def _meant(self) -> _Verified:
         found = await self._found()
@@ -209,29 +219,37 @@ class _Search:
     async def _found(self) -> _Verified:
         for attempt in range(limits.QUERY_TRIES):
             current, self._first = self._first or await self._current(), None
-            begun = await self._begun(*current)
+            begun = await self._begun(current)
             found = await self._look_up(begun) if begun else None
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 return found
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
-    async def _current(self) -> tuple[Serving, Index]:
-        return await self._engine.current(self._workspace_id, patient=self._question.patient)
+    async def _current(self) -> Current[_Scope]:
+        """The index, and who may answer from it: read again for each attempt, and never kept for another query."""
+        question, words, reader = self._question, self._wording, self._reader
 
-    async def _begun(self, serving: Serving, index: Index) -> _Begun | None:
+        def scope(tx: Tx, recipe: str) -> _Scope:
+            return _scope(tx, reader, question, words, recipe)
+
+        return await self._engine.current(self._workspace_id, scope, patient=question.patient)
+
+    async def _begun(self, current: Current[_Scope]) -> _Begun | None:
         """A search of the index, whose words are looked up while the query is embedded; None when the index cannot be
         read."""
-        question, words, mark = self._question, self._wording, index.watermark
-        scope = _Scope(question.doc_ids, None)
-        if not self._reader.sees_all or question.condition is not None or words.fields:
-            scope = await self._engine.db.read(lambda tx: _scope(tx, self._reader, question, words, serving.recipe))
-        looking = asyncio.to_thread(_said, index, question, words, scope)
+        question, words, scope = self._question, self._wording, current.found
+        counts = self._count is not None and not self._count.everywhere
+
+        def prepare(legs: Legs) -> "Callable[[Vector | None], _Hits]":
+            return _prepared(legs, question, words, scope, counts=counts)
+
+        looking = asyncio.to_thread(current.index.search, words.text, prepare)
         try:
-            vector, said = await asyncio.gather(self._vector(serving), looking)
+            vector, finish = await asyncio.gather(self._vector(current.serving), looking)
         except IndexUnusable:
-            self._distrust(serving)
+            self._distrust(current.serving)
             return None
-        return _Begun(serving, mark, said, vector)
+        return _Begun(current.serving, current.mark, finish, vector)
 
     async def _vector(self, serving: Serving) -> "Vector | None":
         """The query as the serving model sees it; None where only words count."""
@@ -248,37 +266,61 @@ class _Search:
 
     async def _look_up(self, begun: _Begun) -> _Verified | None:
         """The hits of the index with their rows; None when the index cannot be read."""
-        question, serving, said = self._question, begun.serving, begun.said
+        question, serving = self._question, begun.serving
         try:
-            hits = await asyncio.to_thread(said.finish, begun.vector)
+            found = await asyncio.to_thread(begun.finish, begun.vector)
         except IndexUnusable:
             self._distrust(serving)
             return None
+        hits = found.best
         if not self._chooses_by_text:
             hits = _grouped(hits, lambda hit: hit.upload_id, question)
             hits = hits if self._reranker else hits[question.offset :]
-        found = await self._engine.db.read(lambda tx: self._verified(tx, serving.recipe, hits, begun.mark))
-        return msgspec.structs.replace(found, corrected=said.corrected)
+        found = found._replace(best=hits)
+        read = self._engine.db.read_aside if self._count else self._engine.db.read
+        return await read(lambda tx: self._verified(tx, serving.recipe, found, begun.mark))
 
     def _distrust(self, serving: Serving) -> None:
         self._engine.workspace_index(self._workspace_id, serving).distrust()
 
-    def _verified(self, tx: Tx, recipe: str, hits: Sequence[Hit], mark: int) -> _Verified:
+    def _verified(self, tx: Tx, recipe: str, found: _Hits, mark: int) -> _Verified:
         # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
         # so neither deleted nor replaced text can be answered, and no score belongs to another text.
-        rows: list[_Row] = []
-        reader, most, complete = self._reader, self._rows_wanted(hits), True
-        at_once = max(1, min(most, limits.QUERY_ROWS))
-        for hit, current in _rows_of(tx, reader, recipe, hits, mark, at_once):
+        most = self._rows_wanted(found.best)
+        rows, signed, complete = self._rows(tx, recipe, found.best, mark, most)
+        counts, to_count = None, list[_Row]()
+        if (count := self._count) is not None:
+            if count.everywhere:
+                only = self._question.doc_ids
+            elif self._counts_by_text:
+                to_count, _, whole = self._rows(tx, recipe, found.all, mark, len(found.all))
+                only, complete = frozenset(), complete and whole
+            else:
+                changed = chunk_store.changed_after(tx, self._workspace_id, recipe, mark)
+                only = frozenset(hit.upload_id for hit in found.all)
+                only, complete = only - changed, complete and only.isdisjoint(changed)
+            counts = facets.counts(tx, self._reader, self._question.condition, only, count.fields)
+        return _Verified(
+            recipe, mark, rows, signed, complete=complete, corrected=found.corrected, facets=counts, to_count=to_count
+        )
+
+    def _rows(
+        self, tx: Tx, recipe: str, hits: Sequence[Hit], mark: int, most: int
+    ) -> tuple[list[_Row], set[str], bool]:
+        """The hits with their uploads and chunks, which of the uploads were sealed here, and whether none is missing
+        because its document has just changed."""
+        rows, signed, complete = list[_Row](), set[str](), True
+        for hit, current in _rows_of(tx, self._reader, recipe, hits, mark, max(1, min(most, limits.QUERY_ROWS))):
             # A document may have come in since it was asked whether there are any.
-            if current is None or not reader.sees(current[0]):
+            if current is None or not self._reader.sees(current.upload):
                 complete = False
-            elif self._wording.admits(current[1].text, current[1].heading):
-                rows.append((hit, *current))
+            elif self._wording.admits(current.chunk.text, current.chunk.heading):
+                rows.append((hit, current.upload, current.chunk))
+                if current.sealed:
+                    signed.add(current.upload.id)
             if len(rows) == most:
                 break
-        signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
-        return _Verified(recipe, mark, rows, signed, complete=complete or len(rows) == most)
+        return rows, signed, complete or len(rows) == most
 
     def _rows_wanted(self, hits: Sequence[Hit]) -> int:
         question = self._question
@@ -291,6 +333,11 @@ class _Search:
         """Whether texts decide which passages are there, before some of these are passed over or stand for others."""
         question = self._question
         return question.min_relevance > 0 or (self._wording.sifts and (question.offset > 0 or question.by_document))
+
+    @property
+    def _counts_by_text(self) -> bool:
+        """Whether texts decide which documents are counted."""
+        return self._question.min_relevance > 0 or self._wording.sifts
 
     @property
     def _reranker(self) -> Reranker | None:
@@ -322,40 +369,48 @@ class _Search:
         return await self._engine.db.read(lambda tx: [boxed(tx, one) if one.chunk.ocr else one for one in passages])
 
     def _passages(self, found: _Verified) -> list[Passage]:
-        from deedbox.search.index.analysis import Marker
-
-        question, marker = self._question, Marker(self._wording.corrected(found.corrected).text)
-        passages = list[Passage]()
-        for hit, upload, chunk in found.rows:
-            share, spans = marker.marks(chunk.text, name_of(upload.filename) if chunk.number == 0 else "")
-            said = None if question.mode == "semantic" else share
-            how = relevance(hit, said, dense=DENSE_WEIGHT, words=WORDS_WEIGHT)
-            if how >= question.min_relevance:
-                passages.append(Passage(upload, chunk, hit.score, how, spans, signed=upload.id in found.signed))
+        question, passages = self._question, self._relevant(found.rows, found)
         if self._chooses_by_text:
             passages = _grouped(passages, lambda passage: passage.upload.id, question)
             passages = passages[question.offset : question.offset + question.top_k]
         return passages
 
+    def _relevant(self, rows: Sequence[_Row], found: _Verified) -> list[Passage]:
+        """The rows as passages, without those that are not relevant enough."""
+        from deedbox.search.index.analysis import Marker
+
+        question, marker = self._question, Marker(self._wording.corrected(found.corrected).text)
+        passages = list[Passage]()
+        for hit, upload, chunk in rows:
+            share, spans = marker.marks(chunk.text, name_of(upload.filename) if chunk.number == 0 else "")
+            said = None if question.mode == "semantic" else share
+            how = relevance(hit, said, dense=DENSE_WEIGHT, words=WORDS_WEIGHT)
+            if how >= question.min_relevance:
+                passages.append(Passage(upload, chunk, hit.score, how, spans, signed=upload.id in found.signed))
+        return passages
+
 
 def _scope(tx: Tx, reader: Reader, question: Question, words: Wording, recipe: str) -> _Scope:
-    only, seen = question.doc_ids, None
-    if store.hides(tx, reader):
-        seen = frozenset(store.matching(tx, reader, conditions.ANY))
-        only = _within(only, seen)
-    if question.condition is not None:
+    only, seen, unknown = question.doc_ids, None, frozenset[str]()
+    if only is not None:
+        unknown = only - store.known(tx, reader, only)
+    if not reader.sees_all and store.hides(tx, reader):
+        there = store.seen(tx, reader, question.condition or conditions.ANY)
+        seen = frozenset(there)
+        only = _within(only, [upload_id for upload_id, meets in there.items() if meets])
+    elif question.condition is not None:
         only = _within(only, store.matching(tx, reader, question.condition))
     if names := [part for field, part in words.fields if field == "filename"]:
         only = _within(only, store.named(tx, reader, names))
     for field, part in words.fields:
         if field != "filename":
             only = _within(only, chunk_store.titled(tx, reader.workspace_id, recipe, field, part))
-    return _Scope(only, seen)
+    return _Scope(only, seen, unknown)
 
 
 def _rows_of(
     tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], mark: int, at_once: int
-) -> Iterator[tuple[Hit, tuple[Upload, Chunk] | None]]:
+) -> Iterator[tuple[Hit, AnsweringChunk | None]]:
     """Each hit with its upload and chunk, if they are as the index saw them."""
     for begin in range(0, len(hits), at_once):
         some = hits[begin : begin + at_once]
@@ -368,33 +423,59 @@ def _within(found: frozenset[str] | None, others: Collection[str]) -> frozenset[
     return frozenset(others) if found is None else found.intersection(others)
 
 
-def _said(index: Index, question: Question, words: Wording, scope: _Scope) -> _Said:
+def _prepared(
+    legs: Legs, question: Question, words: Wording, scope: _Scope, *, counts: bool
+) -> "Callable[[Vector | None], _Hits]":
     """Looks up the words, as they were meant. A word counts as known where the reader sees it: else a correction would
     tell what stands in other documents."""
-    corrected = {}
+    corrected = dict[str, str]()
     if question.mode != "semantic" and (doubtful := words.doubtful):
-        corrected = index.corrected(doubtful, scope.seen)
-    return _Said(corrected, _finish(index, question, words.corrected(corrected), scope.only))
+        corrected = legs.corrected(doubtful, scope.seen)
+    words = words.corrected(corrected)
+    top = _depth(question, words)
+    finish = _leg(legs, question, words, scope.only, top)
+
+    def hits(vector: "Vector | None") -> _Hits:
+        best = finish(vector)
+        if not counts or top == limits.DEEP_HITS or len(best) < top:  # fewer than were asked for are all there are
+            return _Hits(best, best, corrected)
+        return _Hits(best, _leg(legs, question, words, scope.only, limits.DEEP_HITS, ranked=False)(vector), corrected)
+
+    return hits
 
 
-def _finish(index: Index, question: Question, words: Wording, only: frozenset[str] | None) -> Callable[..., list[Hit]]:
-    """Given the query's vector: the hits, best first, a few more than were asked for."""
-    if only is not None and not only:
-        return lambda _: []
+def _depth(question: Question, words: Wording) -> int:
+    """How many of the best by words, and by meaning, the ranking is made of."""
     # Of what is sifted later, more are needed.
     least = limits.SIFTED_CANDIDATES if words.sifts else limits.LEG_CANDIDATES
     top = max(least, question.offset + question.top_k + limits.QUERY_SPARE_HITS)
     if question.by_document or (question.offset and top > limits.LEG_CANDIDATES):
-        top = limits.DEEP_HITS  # the ranking depends on how many candidates it has
+        return limits.DEEP_HITS  # the ranking depends on how many candidates it has
+    return top
+
+
+def _leg(
+    legs: Legs, question: Question, words: Wording, only: frozenset[str] | None, top: int, *, ranked: bool = True
+) -> "Callable[[Vector | None], list[Hit]]":
+    """Given the query's vector: the hits among the best `top` of each leg; best first, unless they need no order."""
+    if only is not None and not only:
+        return lambda _: []
     if question.mode == "keyword":
-        hits = index.words(words.text, top, only, words.sieve)
+        hits = legs.words(words.text, top, only, words.sieve)
         return lambda _: hits
     if question.mode == "semantic" and not words.sifts:
-        return lambda vector: index.near(vector, top, only)
-    finish = index.by_words(words.text, top, only, words.sieve)
+        return lambda vector: legs.near(_known(vector), top, only)
+    finish = legs.by_words(words.text, top, only, words.sieve)
     if question.mode == "semantic":
-        return lambda vector: _by_meaning(finish(vector))
-    return lambda vector: fused(finish(vector), top)
+        return lambda vector: _by_meaning(finish(_known(vector)))
+    if not ranked:
+        return lambda vector: [Hit(one.upload_id, one.number, one.cosine, one.cosine) for one in finish(_known(vector))]
+    return lambda vector: fused(finish(_known(vector)), top)
+
+
+def _known(vector: "Vector | None") -> "Vector":
+    assert vector is not None  # noqa: S101 (only a query by keyword has none)
+    return vector
 
 
 def _by_meaning(candidates: Sequence[Candidate]) -> list[Hit]:

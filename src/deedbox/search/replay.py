@@ -42,7 +42,7 @@ class _Past(SearchEngine):
         self._serving = serving
         self.reranker = present.reranker
 
-    async def serving(self, workspace_id: str) -> Serving:  # noqa: ARG002 (of the one that asked)
+    async def serving_of(self, workspace_id: str, recipe: str | None) -> Serving:  # noqa: ARG002 (of the statement)
         return self._serving
 
     def use(self, workspace_id: str, index: WorkspaceIndex) -> None:

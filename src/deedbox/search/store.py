@@ -269,6 +269,13 @@ def matching(tx: Tx, reader: Reader, condition: Condition) -> list[str]:
     return [row[0] for row in rows]
 
 
+def seen(tx: Tx, reader: Reader, condition: Condition) -> dict[str, bool]:
+    """The uploads there for this reader, and whether each meets the condition."""
+    there, wanted = _there_for(reader), conditions.where(condition)
+    sql = f"select u.id, case when {wanted.sql} then 1 else 0 end from {ANSWERING} where {there.sql} order by u.id"
+    return {row[0]: bool(row[1]) for row in tx.all(sql, **there.values, **wanted.values)}
+
+
 def named(tx: Tx, reader: Reader, parts: Collection[str]) -> set[str]:
     """The uploads there for this reader whose names hold each of these, in any case."""
     there = _there_for(reader)
@@ -277,39 +284,41 @@ def named(tx: Tx, reader: Reader, parts: Collection[str]) -> set[str]:
     return {row[0] for row in tx.all(f"select u.id from {ANSWERING} where {there.sql}{holds}", **there.values, **names)}
 
 
-def count_values(tx: Tx, reader: Reader, condition: Condition, only: Collection[str] | None, field: str) -> list[Row]:
-    """Kind, text, number and count of the field's most frequent values, in uploads that meet the condition, `only` of
-    these."""
+def count_values(
+    tx: Tx, reader: Reader, condition: Condition, only: Collection[str] | None, fields: Sequence[str]
+) -> list[Row]:
+    """Number of the field, then kind, text, number and count of its most frequent values, in uploads that meet the
+    condition, `only` of these."""
     there, wanted = _there_for(reader), conditions.where(condition)
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(only or ())}
     among = f" and u.id in ({', '.join(f':{one}' for one in named)})" if named else ""
     values: dict[str, Value] = {**there.values, **wanted.values, **named, "most": limits.FACET_VALUES}
-    source = ANSWERING
-    if field.startswith(METADATA):
-        source += " join upload_values v on v.upload_id = u.id and v.name = :name"
-        value, values["name"] = "v.kind as kind, v.text as text, v.number as number", field.removeprefix(METADATA)
-    elif KINDS[field] == "boolean":
-        value = f"'boolean' as kind, null as text, {conditions.FIELDS[field]} as number"
-    else:
-        value = f"'{KINDS[field]}' as kind, {conditions.FIELDS[field]} as text, null as number"
+    columns, counts = ["u.id as id"], list[str]()
+    for at, field in enumerate(fields):
+        if field.startswith(METADATA):
+            source = f"counted join upload_values v on v.upload_id = counted.id and v.name = :name{at}"
+            value, values[f"name{at}"] = (
+                "v.kind as kind, v.text as text, v.number as number",
+                field.removeprefix(METADATA),
+            )
+        else:
+            source, boolean = "counted", KINDS[field] == "boolean"
+            columns.append(f"{conditions.FIELDS[field]} as field{at}")
+            text, number = ("null", f"field{at}") if boolean else (f"field{at}", "null")
+            value = (
+                f"'{KINDS[field]}' as kind, cast({text} as text) as text, cast({number} as double precision) as number"
+            )
+        counts.append(
+            f"select * from (select {at} as field, kind, text, number, count(*) as uploads"
+            f" from (select {value} from {source}) as of_field group by kind, text, number"
+            " order by uploads desc, kind, text, number limit :most) as most_frequent"
+        )
     sql = (
-        f"select kind, text, number, count(*) as uploads from (select {value} from {source} where {there.sql}"
-        f" and {wanted.sql}{among}) as counted group by kind, text, number"
-        " order by uploads desc, kind, text, number limit :most"
+        f"with counted as (select {', '.join(columns)} from {ANSWERING} where {there.sql} and {wanted.sql}{among}) "
+        + " union all ".join(counts)
+        + " order by field, uploads desc, kind, text, number"
     )
     return tx.all(sql, **values)
-
-
-def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
-    """Those of the uploads that answer from bytes that were sealed in the workspace."""
-    named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
-    if not named:
-        return set()
-    sql = (
-        f"select u.id from {ANSWERING} where u.workspace_id = :workspace_id"
-        f" and u.id in ({', '.join(f':{one}' for one in named)}) and {conditions.IS_SEALED}"
-    )
-    return {row[0] for row in tx.all(sql, workspace_id=workspace_id, **named)}
 
 
 def verification_codes(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> dict[str, str]:

@@ -60,15 +60,17 @@ class WorkspaceIndex:
                 break
         return self._index
 
-    def look(self, tx: Tx) -> int:
-        """The number of the log's last change; how far the index goes is known from the same moment."""
+    def look(self, tx: Tx, last: int | None = None) -> int:
+        """Return the number of the last change that belongs in the index, and see how far the index goes in the same
+        snapshot. `last` is the watermark, if the caller has read it."""
         if self._index is not None:
             self._index.look(tx)
-        return self._target(tx)
+        return self._target(tx, last)
 
-    def _target(self, tx: Tx) -> int:
+    def _target(self, tx: Tx, last: int | None = None) -> int:
         """The number of the last change that belongs in the index."""
-        last = chunk_store.watermark(tx, *self._place)
+        if last is None:
+            last = chunk_store.watermark(tx, *self._place)
         return last if self.until is None else min(last, self.until)
 
     def distrust(self) -> None:

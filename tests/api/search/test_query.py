@@ -1,12 +1,10 @@
 """POST /query: ranked passages of the caller's documents."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unavailable
 from deedbox.search.embedders import Embedders
 from tests.api.answers import faults
@@ -283,39 +281,3 @@ async def test_a_question_that_takes_too_long_is_408(search: Search, monkeypatch
     answer = await search.api.post("/query", {"query": "rent"})
     assert faults("/query", answer, 408) == []
     assert answer.json()["error"] == "Request took too long"
-
-
-async def test_a_hybrid_query_takes_few_transactions_none_empty(
-    search: Search, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await search.indexed("The tenant pays the rent on the third day of the month.")
-    question = {"query": "rent of the tenant", "mode": "hybrid"}
-    assert (await search.api.post("/query", question)).json()["count"] == 1
-    database, statements = search.api.deedbox.db, list[int]()
-
-    def counted(usual: Callable[..., Any]) -> Callable[..., Any]:
-        def transact(act: Callable[[Tx], Any], **given: Any) -> Any:
-            number = len(statements)
-            statements.append(0)
-
-            def observed(tx: Tx) -> Any:
-                for name in ("one", "all", "run", "many", "later"):
-                    monkeypatch.setattr(tx, name, tallied(number, getattr(tx, name)))
-                return act(tx)
-
-            return usual(observed, **given)
-
-        return transact
-
-    def tallied(number: int, usual: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*given: Any, **named: Any) -> Any:
-            statements[number] += 1
-            return usual(*given, **named)
-
-        return run
-
-    for name in ("read", "write", *(["read_here"] if database.dialect == "postgres" else [])):
-        monkeypatch.setattr(database, name, counted(getattr(database, name)))
-    assert (await search.api.post("/query", question)).json()["count"] == 1
-    assert 0 not in statements, statements
-    assert len(statements) <= (5 if database.dialect == "postgres" else 4), statements

@@ -130,3 +130,26 @@ async def test_a_new_file_without_text_ends_the_answers_of_the_old(search: Searc
     assert [one["error"] for one in answer.json()["failed"]] == ["No extractable text"]
     assert await search.ask("rent", doc_ids=[doc_id]) == []
     assert (await rows(search.api))["extractions"] == 2
+
+
+async def test_facets_leave_out_a_document_that_changes_after_the_search(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await search.indexed(f"{RENT.decode()} Also here.", "other.txt")
+    changing, database = await search.indexed(RENT.decode(), "lease.txt"), search.api.deedbox.db
+    usual, changed = database.read_aside, list[str]()
+
+    async def after_a_change(act: Any) -> Any:
+        if not changed:
+            changed.append(changing)
+            assert (await replace(search.api, changing, HARBOUR, "harbour.md")).status_code == 200
+            await search.index(changing)
+        return await usual(act)
+
+    # The index was searched by then; what it found is read, and counted, after that.
+    monkeypatch.setattr(database, "read_aside", after_a_change)
+    asked = {"query": "rent", "mode": "keyword", "facets": ["media_type"]}
+    answer = (await search.api.post("/query", asked)).json()
+    assert changed
+    assert [one["document"]["filename"] for one in answer["results"]] == ["other.txt"]
+    assert answer["facets"] == {"media_type": [{"value": "text/plain", "documents": 1}]}

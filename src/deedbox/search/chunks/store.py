@@ -1,12 +1,13 @@
 """The tables of chunk sets, chunks, index logs, and the recipe in service."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
+from deedbox.search.conditions.store import IS_SEALED
 from deedbox.search.query_syntax import folded
 from deedbox.search.store import ANSWERING_COLUMNS, read_upload
 from deedbox.search.upload import Chunk, Upload
@@ -153,9 +154,19 @@ def chunk_vectors(tx: Tx, set_id: str) -> list[tuple[int, str, bytes]]:
     ]
 
 
+class AnsweringChunk(NamedTuple):
+    """A chunk with the upload that it answers for."""
+
+    upload: Upload
+    """With the file that the chunk was made from."""
+    chunk: Chunk
+    sealed: bool
+    """Whether that file was sealed in the workspace."""
+
+
 def unchanged_chunks(
     tx: Tx, workspace_id: str, recipe: str, places: Collection[Place], mark: int
-) -> dict[Place, tuple[Upload, Chunk]]:
+) -> dict[Place, AnsweringChunk]:
     """Each upload, with the file that answers, and its chunk; not those that have gone or changed since that number."""
     if not places:
         return {}
@@ -165,7 +176,8 @@ def unchanged_chunks(
     wanted = ", ".join(f"(:id{at}, cast(:number{at} as bigint))" for at in range(len(places)))
     rows = tx.all(
         f"with wanted (upload_id, number) as (values {wanted})"
-        f" select {ANSWERING_COLUMNS}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading, c.ocr"
+        f" select {ANSWERING_COLUMNS}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading, c.ocr,"
+        f" {IS_SEALED}"
         " from wanted w join index_log l"
         " on l.workspace_id = :workspace_id and l.recipe = :recipe and l.upload_id = w.upload_id"
         " join uploads u on u.id = l.upload_id left join answering_files f on f.upload_id = u.id"
@@ -176,8 +188,8 @@ def unchanged_chunks(
         mark=mark,
         **values,
     )
-    found = [(read_upload(row[:-7]), _chunk(row[-7:])) for row in rows]
-    return {(upload.id, chunk.number): (upload, chunk) for upload, chunk in found}
+    found = [AnsweringChunk(read_upload(row[:-8]), _chunk(row[-8:-1]), bool(row[-1])) for row in rows]
+    return {(one.upload.id, one.chunk.number): one for one in found}
 
 
 def _chunk(row: Sequence[Any]) -> Chunk:
@@ -281,6 +293,17 @@ def changed_since(tx: Tx, workspace_id: str, recipe: str, number: int, before: s
     return [row[0] for row in rows]
 
 
+def changed_after(tx: Tx, workspace_id: str, recipe: str, number: int) -> set[str]:
+    """Return the uploads with a change after that number."""
+    rows = tx.all(
+        "select upload_id from index_log where workspace_id = :workspace_id and recipe = :recipe and number > :number",
+        workspace_id=workspace_id,
+        recipe=recipe,
+        number=number,
+    )
+    return {row[0] for row in rows}
+
+
 def chunks_after(tx: Tx, workspace_id: str, recipe: str, number: int, most: int) -> int:
     """How many chunks so many changes after that number bring; what a change removes counts as one."""
     row = tx.one(
@@ -302,6 +325,16 @@ def serving_recipe(tx: Tx, workspace_id: str) -> str | None:
     """The recipe that serves the workspace's queries; None when nothing was ever indexed."""
     row = tx.one("select recipe from libraries where workspace_id = :id", id=workspace_id)
     return row[0] if row else None
+
+
+def serving_state(tx: Tx, workspace_id: str) -> tuple[str | None, int]:
+    """The recipe that serves the workspace's queries, and its watermark."""
+    row = tx.one(
+        "select b.recipe, (select max(l.number) from index_log l where l.workspace_id = b.workspace_id"
+        " and l.recipe = b.recipe) from libraries b where b.workspace_id = :id",
+        id=workspace_id,
+    )
+    return (row[0], row[1] or 0) if row else (None, 0)
 
 
 def serve(tx: Tx, workspace_id: str, recipe: str) -> None:

@@ -4,7 +4,7 @@ This module is light; `local` and `postgres` import numpy, faiss and tantivy, so
 needs an index."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
 
+T = TypeVar("T")
 
 FORMAT = 6
 """Of the files; part of a folder's name, so that two versions beside each other have an index each."""
@@ -90,7 +91,33 @@ class Candidate(msgspec.Struct, frozen=True):
     """None when it is not among the best by its words."""
 
 
-class Index(Protocol):
+class Legs(Protocol):
+    """The searches of an index."""
+
+    def near(self, vector: "Vector", top: int, only: Collection[str] | None = None) -> list[Hit]:
+        """The nearest chunks by cosine, best first, ties by upload id and number; `only` of these, none lost."""
+
+    def words(self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING) -> list[Hit]:
+        """The best chunks by BM25 that pass the sieve, best first, ties by upload id and number; `only` of these, none
+        lost. `word*` stands for the words that begin so and are in most of these uploads."""
+
+    def corrected(self, words: Collection[str], only: Collection[str] | None = None) -> dict[str, str]:
+        """The words that were meant: for those that are in none of these uploads, in no inflection, the one of theirs
+        that is most alike, then in most of them, then first by the alphabet; nothing where none is alike."""
+
+    def candidates(
+        self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
+    ) -> list[Candidate]:
+        """The hits of `near`, which pass no sieve, and of `words` at one moment, each chunk once, with the exact cosine
+        of all; in no order."""
+
+    def by_words(
+        self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
+    ) -> "Callable[[Vector], list[Candidate]]":
+        """The candidates of a vector that is not known yet; the words may be looked up before it is."""
+
+
+class Index(Legs, Protocol):
     """Synchronous and thread-safe: callers run it in a thread. Searches may run while changes are applied.
 
     Any number may have it open, and one of them writes it."""
@@ -126,27 +153,13 @@ class Index(Protocol):
 
         `since` is the watermark that they follow: where another process has moved it meanwhile, nothing is done."""
 
-    def near(self, vector: "Vector", top: int, only: Collection[str] | None = None) -> list[Hit]:
-        """The nearest chunks by cosine, best first, ties by upload id and number; `only` of these, none lost."""
+    def search(
+        self, query: str, prepare: "Callable[[Legs], Callable[[Vector | None], T]]"
+    ) -> "Callable[[Vector | None], T]":
+        """What `prepare` returns, which takes the query's vector: all that it searches for is read together.
 
-    def words(self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING) -> list[Hit]:
-        """The best chunks by BM25 that pass the sieve, best first, ties by upload id and number; `only` of these, none
-        lost. `word*` stands for the words that begin so and are in most of these uploads."""
-
-    def corrected(self, words: Collection[str], only: Collection[str] | None = None) -> dict[str, str]:
-        """The words that were meant: for those that are in none of these uploads, in no inflection, the one of theirs
-        that is most alike, then in most of them, then first by the alphabet; nothing where none is alike."""
-
-    def candidates(
-        self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
-    ) -> list[Candidate]:
-        """The hits of `near`, which pass no sieve, and of `words` at one moment, each chunk once, with the exact cosine
-        of all; in no order."""
-
-    def by_words(
-        self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
-    ) -> "Callable[[Vector], list[Candidate]]":
-        """The candidates of a vector that is not known yet; the words may be looked up before it is."""
+        An index on this machine looks up the words at once, before the vector is known; one in a database looks up
+        everything in one snapshot once it is."""
 
     def discard(self) -> None:
         """Leaves nothing of the index, and closes it; for the one that writes it."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -15,7 +16,7 @@ import tantivy
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import ANYTHING, Candidate, Change, Hit, IndexUnusable, Sieve, bits, files, lock
+from deedbox.search.index import ANYTHING, Candidate, Change, Hit, IndexUnusable, Legs, Sieve, bits, files, lock
 from deedbox.search.index.batch import Batch, Step
 from deedbox.search.index.bits import Floats, Vectors
 from deedbox.search.index.files import Manifest
@@ -24,6 +25,7 @@ from deedbox.search.index.view import View
 from deedbox.search.index.word_search import WordSearch
 from deedbox.search.index.words import WordIndex, WordReader, empty_searcher
 
+T = TypeVar("T")
 _beside = ThreadPoolExecutor(limits.SEARCH_THREADS, thread_name_prefix="words")
 
 
@@ -147,6 +149,14 @@ class LocalIndex:
             return lambda _: []
         said = view.by_words(query, top, allowed, sieve)
         return lambda vector: view.candidates(np.asarray(vector), view.near(np.asarray(vector), top, allowed), said)
+
+    def search(
+        self,
+        query: str,  # noqa: ARG002
+        prepare: Callable[[Legs], Callable[[Floats | None], T]],
+    ) -> Callable[[Floats | None], T]:
+        """What `prepare` returns: the words are looked up now."""
+        return prepare(self)
 
     def close(self) -> None:
         """Lets go of the folder, so that another can write the index."""

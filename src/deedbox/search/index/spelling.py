@@ -16,8 +16,7 @@ def corrected(words: Iterable[str], is_known: Callable[[str], bool], near: Near)
     looked_up = 0
     for word in dict.fromkeys(words):
         folded = analysis.plain(word).strip()
-        # Stop words are right, whatever the documents say.
-        if not mistakes(folded) or languages.stops_of(folded) or is_known(folded):
+        if not is_doubtful(folded) or is_known(folded):
             continue
         looked_up += 1
         if looked_up > limits.TYPO_WORDS:
@@ -25,6 +24,12 @@ def corrected(words: Iterable[str], is_known: Callable[[str], bool], near: Near)
         if meant := _meant(folded, near):
             found[word] = meant
     return found
+
+
+def is_doubtful(folded: str) -> bool:
+    """Whether the word is corrected if no document has it."""
+    # Stop words are right, whatever the documents say.
+    return mistakes(folded) > 0 and not languages.stops_of(folded)
 
 
 def mistakes(folded: str) -> int:

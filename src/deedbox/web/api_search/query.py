@@ -18,7 +18,7 @@ from deedbox.search import conditions, facets, store
 from deedbox.search import query as queries
 from deedbox.search import receipt as receipts
 from deedbox.search.conditions import Condition, Every
-from deedbox.search.facets import Count
+from deedbox.search.facets import Count, Facets
 from deedbox.search.ocr import Box
 from deedbox.search.query import Answered, Mode, Passage, Question
 from deedbox.search.query_syntax import mended
@@ -178,16 +178,9 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     keyed = "idempotency-key" in request.headers
     if (proven := data.receipt or here.query.receipt) and data.facets:
         raise BadRequest("receipt: an answer with facets has none, because they are counted of the present. Ask twice.")
-    found = await queries.answered(here.deedbox.search, here.reader, asked, counted=not keyed)
+    count_of = Facets(tuple(data.facets), everywhere=data.facets_scope == "all") if data.facets else None
+    found = await queries.answered(here.deedbox.search, here.reader, asked, counted=not keyed, count=count_of)
     made = answer_of(asked, found, round((stopwatch() - begun) * 1000, 3))
-    if fields := data.facets:
-        only = asked.doc_ids
-        if data.facets_scope == "hits":
-            only = await queries.documents(here.deedbox.search, here.reader, asked)
-        counted = await here.deedbox.db.read_aside(
-            lambda tx: facets.counts(tx, here.reader, asked.condition, only, fields)
-        )
-        made = msgspec.structs.replace(made, facets=counted)
     if proven:
         made = await _with_receipt(here, Asked(here.reader, asked, found), made)
     if not keyed:
@@ -206,7 +199,8 @@ def answer_of(asked: Question, found: Answered, elapsed_ms: float) -> QueryAnswe
     results = [result(passage) for passage in found.passages]
     reranked = UNSET if found.reranked is None else found.reranked
     corrected = mended(asked.text, found.corrected) if found.corrected else UNSET
-    return QueryAnswer(asked.text, len(results), elapsed_ms, results, reranked, corrected)
+    counts = UNSET if found.facets is None else found.facets
+    return QueryAnswer(asked.text, len(results), elapsed_ms, results, reranked, corrected, counts)
 
 
 async def _with_receipt(here: Context, asked: Asked, made: QueryAnswer) -> QueryAnswer:

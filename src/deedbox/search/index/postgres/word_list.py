@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.search.index import spelling
-from deedbox.search.index.analysis import asked
+from deedbox.search.index.analysis import asked, plain
 from deedbox.search.index.postgres.postings import POSTING, ordinals
-from deedbox.search.index.postgres.store import postings as posting_rows
+from deedbox.search.index.postgres.read_postings import Postings
 from deedbox.search.index.postgres.store import words as word_rows
 from deedbox.search.index.postgres.store.indexes import IndexRow
 from deedbox.search.index.postgres.word_scores import Mask
@@ -17,8 +17,9 @@ from deedbox.search.index.terms import number
 class WordList:
     """The words at one moment, of those uploads whose chunks are allowed; of all, if it is not said which."""
 
-    def __init__(self, tx: Tx, index: IndexRow, spoken: list[str], allowed: Mask | None) -> None:
-        self._tx, self._index, self._spoken, self._allowed = tx, index, spoken, allowed
+    def __init__(self, tx: Tx, index: IndexRow, postings: Postings, spoken: list[str], allowed: Mask | None) -> None:
+        self._tx, self._index, self._postings = tx, index, postings
+        self._spoken, self._allowed = spoken, allowed
 
     def begun(self, start: str) -> list[str]:
         """The words that begin so: those that most uploads have, then by the alphabet."""
@@ -30,7 +31,10 @@ class WordList:
         """The words that were meant, of those that occur nowhere."""
         numbers = {word: self._numbers(word) for word in words}
         wanted = {each for found in numbers.values() for each in found}
-        known = posting_rows.posting_bytes(self._tx, self._index, wanted).keys() if wanted else set()
+        known = {term for term, length in self._postings.lengths(wanted).items() if length}
+        if self._allowed is not None:  # all at once: who may see a word is told by its postings
+            doubtful = [word for word in words if spelling.is_doubtful(plain(word).strip())]
+            self._postings.rows({each for word in doubtful for each in known & numbers[word]})
         return spelling.corrected(words, lambda word: self._knows(known & self._numbers(word)), self._alike)
 
     def _alike(self, word: str, most: int) -> dict[str, int]:
@@ -46,7 +50,7 @@ class WordList:
         """Whether an upload has one of these terms, which the index has."""
         if self._allowed is None:
             return any(True for _ in known)
-        return bool(self._allowed[ordinals(posting_rows.postings(self._tx, self._index, list(known)))].any())
+        return bool(self._allowed[ordinals(self._postings.rows(known))].any())
 
     def _counts(self, ids: Mapping[str, int]) -> dict[str, int]:
         """How many uploads have each of these words."""
@@ -54,9 +58,9 @@ class WordList:
         if not terms:
             return {}
         if self._allowed is None:
-            found = posting_rows.posting_bytes(self._tx, self._index, terms)
-            return {word: found.get(-id_, 0) // POSTING.itemsize for word, id_ in ids.items()}
+            found = self._postings.lengths(terms)
+            return {word: found[-id_] // POSTING.itemsize for word, id_ in ids.items()}
         having = dict.fromkeys(terms, 0)
-        for row in posting_rows.postings(self._tx, self._index, terms):
+        for row in self._postings.rows(terms):
             having[row[0]] += int(self._allowed[ordinals([row])].sum())
         return {word: having[-id_] for word, id_ in ids.items()}

@@ -21,6 +21,11 @@ class IndexRow(msgspec.Struct, frozen=True):
     """1 once the graph of the vectors can be used."""
 
 
+def empty(dimensions: int) -> IndexRow:
+    """The row of an index that nothing was written into."""
+    return IndexRow(0, dimensions, 0, 0, 0, 0, 0)
+
+
 _ROW = "id, dimensions, watermark, chunks, words, next, graph"
 
 

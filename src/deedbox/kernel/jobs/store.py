@@ -180,44 +180,44 @@ class _Claim:
         return self._taken(_READY, self._of_kinds, priority=priority, most=most)
 
     def fairly(self, priority: int, most: int, after: str | None) -> list[Job]:
-        """Jobs of workspaces with fewer running ones first, then the oldest. Looks at some workspaces, those behind
-        this one first."""
-        first, running = self._lines(priority, after), Counter[str]()
-        for _, workspace, lease_until, run_at in (row for row in self._begun if row[0] == priority):
+        """Jobs of workspaces with fewer running ones first, and in turn where these are as many. Looks at some
+        workspaces, those behind this one first."""
+        turn, running = self._waiting(priority, after), Counter[str]()
+        for _, workspace, lease_until in (row for row in self._begun if row[0] == priority):
             if lease_until < self.now:
-                first[workspace] = min(run_at, first.get(workspace, run_at))
+                turn.setdefault(workspace, -1)
             else:
                 running[workspace] += 1
-        waiting = [(running[workspace], run_at, workspace) for workspace, run_at in first.items() if run_at <= self.now]
+        waiting = [(running[workspace], number, workspace) for workspace, number in turn.items()]
         heapq.heapify(waiting)
         ready, only = _READY_BY_WORKSPACE.format(priority=priority), f"and {_WORKSPACE} = :workspace {self._of_kinds}"
         jobs: list[Job] = []
         while waiting and len(jobs) < most:
-            busy, _, workspace = heapq.heappop(waiting)
+            busy, number, workspace = heapq.heappop(waiting)
             wanted = 1 if waiting else most - len(jobs)
             found = self._taken(ready, only, priority=priority, most=wanted, workspace=workspace)
             jobs += found
             if len(found) == wanted:
-                heapq.heappush(waiting, (busy + wanted, found[-1].run_at, workspace))
+                heapq.heappush(waiting, (busy + wanted, number, workspace))
         return jobs
 
     @cached_property
     def _begun(self) -> list[Row]:
         """Every running job of the fair priorities: no more than all workers have slots."""
-        sql = f"select priority, {_WORKSPACE}, lease_until, run_at from jobs where state = 'running' and priority in"
+        sql = f"select priority, {_WORKSPACE}, lease_until from jobs where state = 'running' and priority in"
         return self._tx.all(f"{sql} ({', '.join(map(str, FAIR))})")
 
-    def _lines(self, priority: int, after: str | None) -> dict[str, float]:
-        """The first job's moment of some workspaces in which jobs of this priority wait, timers among them."""
-        most, lines = limits.JOB_WORKSPACES_LOOKED_AT, dict[str, float]()
-        ready = _READY_BY_WORKSPACE.format(priority=priority)
+    def _waiting(self, priority: int, after: str | None) -> dict[str, int]:
+        """Some workspaces in which jobs of this priority are due, each with its turn."""
+        looked_at, ready = list[Row](), _READY_BY_WORKSPACE.format(priority=priority)
         for begin, value in ((f"{_WORKSPACE} > :after", after), (f"{_WORKSPACE} >= :after", "")):
-            if value is None or len(lines) >= most:
-                continue
-            sql = _LINES.format(ready=ready, begin=begin, only=self._of_kinds)
-            rows = self._tx.all(sql, after=value, most=most - len(lines))
-            lines |= {workspace: run_at for workspace, run_at in rows if run_at is not None}
-        return lines
+            most = limits.JOB_WORKSPACES_LOOKED_AT - len(looked_at)
+            if value is not None and most > 0:
+                sql = _LINES.format(ready=ready, begin=begin, only=self._of_kinds)
+                looked_at += self._tx.all(sql, after=value, most=most)
+        # The first of a workspace may be a timer: then nothing of it is due.
+        due = [workspace for workspace, run_at in looked_at if run_at is not None and run_at <= self.now]
+        return {workspace: number for number, workspace in enumerate(dict.fromkeys(due))}
 
     def _taken(self, ready: str, only: str, **values: Value) -> list[Job]:
         lock = "for update skip locked" if self._tx.dialect == "postgres" else ""

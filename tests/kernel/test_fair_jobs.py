@@ -11,7 +11,7 @@ from deedbox.kernel.jobs import AUTOMATIC, BULK, PATIENT, Job, NewJob, store
 from deedbox.kernel.jobs.job import Claimed, Slots
 from tests.conftest import HandClock
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
 
 LATE = limits.JOB_LATE_SECONDS + 1
 

@@ -14,7 +14,18 @@ from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.jobs.job import AUTOMATIC, FAIR, PRIORITIES, URGENT, Backlog, Job, LeaseLost, NewJob, Progress, Slots
+from deedbox.kernel.jobs.job import (
+    AUTOMATIC,
+    FAIR,
+    PRIORITIES,
+    URGENT,
+    Backlog,
+    Job,
+    LeaseLost,
+    NewJob,
+    Progress,
+    Slots,
+)
 
 _PROGRESS = msgspec.json.Decoder(Progress)
 

@@ -104,6 +104,17 @@ async def test_jobs_that_are_not_due_hold_up_no_workspace(line: Line, clock: Han
     assert names(await line.claim(5)) == "ABB"
 
 
+async def test_a_due_job_is_found_behind_many_workspaces_of_which_nothing_is_due(
+    line: Line, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a model was away: the jobs of all workspaces wait for their next attempt."""
+    monkeypatch.setattr(limits, "JOB_WORKSPACES_LOOKED_AT", 2)
+    for workspace in "ABCD":
+        await line.add(workspace, run_at=clock.now().replace(year=2099))
+    await line.add("E", 2)
+    assert names(await line.claim(3)) == "EE"
+
+
 async def test_a_lapsed_job_counts_as_waiting_in_its_workspace(line: Line, clock: HandClock) -> None:
     await line.add("A", 3)
     [lapsed] = await line.claim(worker="crashed")

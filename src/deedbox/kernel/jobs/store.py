@@ -193,7 +193,10 @@ class _Claim:
     def fairly(self, priority: int, most: int, after: str | None) -> list[Job]:
         """Jobs of workspaces with fewer running ones first, and in turn where these are as many. Looks at some
         workspaces, those behind this one first."""
-        turn, running = self._waiting(priority, after), Counter[str]()
+        looked_at, running = self._looked_at(priority, after), Counter[str]()
+        # The first of a workspace may be a timer: then nothing of it is due.
+        due = (workspace for workspace, run_at in looked_at if run_at is not None and run_at <= self.now)
+        turn = {workspace: number for number, workspace in enumerate(dict.fromkeys(due))}
         for _, workspace, lease_until in (row for row in self._begun if row[0] == priority):
             if lease_until < self.now:
                 turn.setdefault(workspace, -1)
@@ -210,6 +213,8 @@ class _Claim:
             jobs += found
             if len(found) == wanted:
                 heapq.heappush(waiting, (busy + wanted, number, workspace))
+        if len(jobs) < most and len(looked_at) >= limits.JOB_WORKSPACES_LOOKED_AT:
+            jobs += self.oldest(priority, most - len(jobs))  # all of these wait for a time, others perhaps do not
         return jobs
 
     @cached_property
@@ -218,17 +223,16 @@ class _Claim:
         sql = f"select priority, {_WORKSPACE}, lease_until from jobs where state = 'running' and priority in"
         return self._tx.all(f"{sql} ({', '.join(map(str, FAIR))})")
 
-    def _waiting(self, priority: int, after: str | None) -> dict[str, int]:
-        """Some workspaces in which jobs of this priority are due, each with its turn."""
-        looked_at, ready = list[Row](), _READY_BY_WORKSPACE.format(priority=priority)
+    def _looked_at(self, priority: int, after: str | None) -> list[Row]:
+        """Some workspaces in which jobs of this priority wait, in their order behind this one, each with the time of
+        its first job."""
+        found, ready = list[Row](), _READY_BY_WORKSPACE.format(priority=priority)
         for begin, value in ((f"{_WORKSPACE} > :after", after), (f"{_WORKSPACE} >= :after", "")):
-            most = limits.JOB_WORKSPACES_LOOKED_AT - len(looked_at)
+            most = limits.JOB_WORKSPACES_LOOKED_AT - len(found)
             if value is not None and most > 0:
                 sql = _LINES.format(ready=ready, begin=begin, only=self._of_kinds)
-                looked_at += self._tx.all(sql, after=value, most=most)
-        # The first of a workspace may be a timer: then nothing of it is due.
-        due = [workspace for workspace, run_at in looked_at if run_at is not None and run_at <= self.now]
-        return {workspace: number for number, workspace in enumerate(dict.fromkeys(due))}
+                found += self._tx.all(sql, after=value, most=most)
+        return found
 
     def _taken(self, ready: str, only: str, **values: Value) -> list[Job]:
         lock = "for update skip locked" if self._tx.dialect == "postgres" else ""

@@ -18,6 +18,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "freeze": ("freeze",),
     "title_search": ("title_search",),
     "contention": ("contention",),
+    "claims": ("claims",),
     "write": ("write",),
     "start": ("start",),
     "pages": ("pages",),

@@ -37,7 +37,7 @@ class CompletedDocuments:
             return
         for entry in added:
             if entry is not None:
-                ingest.plan(tx, self._engine, Reader(workspace_id, documents=True), [entry.id])
+                ingest.plan(tx, self._engine, Reader(workspace_id, documents=True), [entry.id], automatic=True)
 
     def _leave_waiting(self) -> None:
         """There are entries in the library that wait for a model: `catch_up` finds them."""
@@ -58,7 +58,7 @@ class CompletedDocuments:
         waiting = search_store.waiting_documents(tx, after, limits.INDEX_DOC_IDS)
         for workspace_id, entries in itertools.groupby(sorted(waiting), lambda one: one[0]):
             reader = Reader(workspace_id, documents=True)
-            ingest.plan(tx, self._engine, reader, [upload_id for _, upload_id in entries])
+            ingest.plan(tx, self._engine, reader, [upload_id for _, upload_id in entries], automatic=True)
         return waiting[-1][1] if waiting else None
 
 

@@ -303,12 +303,13 @@ async def test_a_claim_takes_no_more_than_asked_for(bench: Bench) -> None:
     assert [len(await bench.claim(most=7)) for _ in range(5)] == [7, 7, 7, 7, 2]
 
 
+@pytest.mark.parametrize("priority", [NORMAL, PATIENT])
 async def test_workers_that_claim_at_the_same_moment_pass_over_each_other_s_jobs(
-    postgres_url: str, clock: HandClock
+    postgres_url: str, clock: HandClock, priority: int
 ) -> None:
     db = PostgresDatabase(postgres_url)
     bench = Bench(db, clock)
-    ids = {await bench.add() for _ in range(6)}
+    ids = {await bench.add(priority=priority) for _ in range(6)}
     claimed, may_commit = threading.Event(), threading.Event()
 
     def slowly(tx: Tx) -> list[Job]:

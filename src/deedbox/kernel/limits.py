@@ -192,6 +192,10 @@ WATCH_SECONDS = 15
 AWAY_LOG_SECONDS = 60
 """While the database or the store is away, a loop that fails says so this often."""
 """Work that is due for so long no longer waits for more pressing work that came after it, unless that is urgent."""
+JOB_WORKSPACES_LOOKED_AT = 32
+"""A claim of index jobs compares at most this many workspaces. The next claim begins behind the one it served last."""
+JOB_TURNS_BEFORE_AUTOMATIC = 3
+"""Automatic indexing that is late gets one turn after this many uploads and bulk jobs."""
 JOB_RETRY_BASE_SECONDS = 2
 JOB_RETRY_MAX_SECONDS = 3600
 JOB_AWAY_SECONDS = 5

@@ -71,8 +71,11 @@ class Step(msgspec.Struct, frozen=True):
 _STEP = msgspec.json.Decoder(Step)
 
 
-def plan(tx: Tx, engine: SearchEngine, reader: Reader, doc_ids: Sequence[str] | None) -> str:
-    """The id of the run over these documents, or all; one of the same scope that has not ended is joined."""
+def plan(
+    tx: Tx, engine: SearchEngine, reader: Reader, doc_ids: Sequence[str] | None, *, automatic: bool = False
+) -> str:
+    """The id of the run over these documents, or all; one of the same scope that has not ended is joined. An automatic
+    one, which nobody asked for, yields to the others."""
     engine.embedders.need()
     workspace_id, scope = reader.workspace_id, "all"
     reach = "" if reader.documents else ":uploads"
@@ -88,7 +91,7 @@ def plan(tx: Tx, engine: SearchEngine, reader: Reader, doc_ids: Sequence[str] | 
         jobs.NewJob(
             INDEX_JOB,
             msgspec.to_builtins(order),
-            priority=jobs.PATIENT,
+            priority=jobs.AUTOMATIC if automatic else jobs.PATIENT,
             unique_key=f"{INDEX_JOB}:{workspace_id}:{scope}{reach}",
             workspace_id=workspace_id,
             max_attempts=limits.INDEX_JOB_ATTEMPTS,

@@ -7,6 +7,7 @@ from typing import Any
 import pikepdf
 import pytest
 
+from deedbox.kernel.jobs import AUTOMATIC, PATIENT
 from deedbox.kernel.outbox import Event
 from deedbox.search.embedders import Embedders
 from tests.api.conftest import Api, Key
@@ -110,6 +111,22 @@ async def test_what_was_completed_while_there_was_no_model_is_indexed_with_it(ap
     await deedbox.completed_documents.catch_up()
     await entry(api, between, "indexed")
     await deedbox.stop()
+
+
+async def test_a_completed_document_is_indexed_automatically_and_an_upload_is_not(search: Search) -> None:
+    """At its completion, and when there is a model again."""
+    api, deedbox, office = search.api, search.api.deedbox, Office(search.api)
+    priorities = "select priority from jobs where kind = 'index' order by priority"
+    await entry(api, await office.sealed())
+    assert await api.rows(priorities) == [(AUTOMATIC,)]
+    await search.indexed("A note.", "note.txt")
+    assert await api.rows(priorities) == [(PATIENT,), (AUTOMATIC,)]
+    deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
+    waiting = await office.sealed()
+    deedbox.search.embedders = Embedders(HashingEmbedder, lambda _: None)
+    await deedbox.completed_documents.catch_up()
+    await entry(api, waiting)
+    assert await api.rows(priorities) == [(PATIENT,), (AUTOMATIC,), (AUTOMATIC,)]
 
 
 async def test_the_entry_is_there_with_the_completion_and_only_once(search: Search) -> None:

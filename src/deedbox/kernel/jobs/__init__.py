@@ -1,6 +1,7 @@
 """Work to do later: rows with a lease, claimed by any process, retried, and parked when they keep failing."""
 
 from deedbox.kernel.jobs.job import (
+    AUTOMATIC,
     BULK,
     NORMAL,
     PATIENT,
@@ -30,6 +31,7 @@ from deedbox.kernel.jobs.store import (
 )
 
 __all__ = [
+    "AUTOMATIC",
     "BULK",
     "JOB_CHANGED",
     "NORMAL",

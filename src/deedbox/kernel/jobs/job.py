@@ -1,6 +1,6 @@
 """A job, its states and priorities, and the slots of a worker."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -10,9 +10,12 @@ from deedbox.kernel import limits
 
 State: TypeAlias = Literal["ready", "running", "done", "parked"]
 
-PRIORITIES = URGENT, NORMAL, PATIENT, BULK = 0, 5, 7, 9
-"""Patient is what comes in great numbers and is waited for by nobody in particular: documents to be indexed."""
-_KEPT = {URGENT: 0.0, NORMAL: 0.25, PATIENT: 0.5, BULK: 0.5}
+PRIORITIES = URGENT, NORMAL, PATIENT, AUTOMATIC, BULK = 0, 5, 7, 8, 9
+"""Patient is what comes in great numbers and is waited for by nobody in particular: documents to be indexed. Automatic
+is the same work where nobody asked for it."""
+FAIR = PATIENT, AUTOMATIC
+"""The priorities whose jobs are claimed fairly by workspace. Each has an index of its own (`jobs_patient` …)."""
+_KEPT = {URGENT: 0.0, NORMAL: 0.25, PATIENT: 0.5, AUTOMATIC: 0.5, BULK: 0.5}
 """The part of a worker's slots that a priority leaves to more urgent ones."""
 _KEPT_OF_URGENT = 1
 """The slots that urgent jobs leave to all others, unless it is the only one."""
@@ -55,6 +58,27 @@ class Job(msgspec.Struct, frozen=True, rename={"state": "status"}):
     priority: int
 
 
+class Claimed(msgspec.Struct, frozen=True):
+    """What a worker has claimed so far: it decides whose turn is next."""
+
+    workspaces: Mapping[int, str] = {}
+    """The workspace whose job came last, by priority."""
+    since_automatic: int = 0
+    """The number of patient and bulk jobs since the last automatic one."""
+
+    def with_more(self, jobs: Sequence[Job]) -> "Claimed":
+        since = self.since_automatic
+        for job in jobs:
+            since = 0 if job.priority == AUTOMATIC else since + (job.priority in (PATIENT, BULK))
+        last = {job.priority: job.workspace_id or "" for job in jobs if job.priority in FAIR}
+        return Claimed({**self.workspaces, **last}, since)
+
+    @property
+    def is_automatic_turn(self) -> bool:
+        """Whether late automatic work may come before other work for once."""
+        return self.since_automatic >= limits.JOB_TURNS_BEFORE_AUTOMATIC
+
+
 class Slots(msgspec.Struct, frozen=True):
     """How many jobs a worker may have at a time, and the priorities of those that it has."""
 
@@ -64,6 +88,7 @@ class Slots(msgspec.Struct, frozen=True):
     """Whether some stay free for other priorities: work that stalls must not hold up all other."""
     kinds: tuple[str, ...] = ()
     """The kinds of jobs that it takes; empty: every kind."""
+    claimed: Claimed = Claimed()
 
     def free(self, priority: int) -> int:
         """How many more of this priority it may take."""
@@ -77,7 +102,8 @@ class Slots(msgspec.Struct, frozen=True):
         return self.total - int(self.total * _KEPT[level]) if self.shared else self.total
 
     def with_more(self, jobs: list[Job]) -> "Slots":
-        return msgspec.structs.replace(self, taken=(*self.taken, *(job.priority for job in jobs)))
+        taken = (*self.taken, *(job.priority for job in jobs))
+        return msgspec.structs.replace(self, taken=taken, claimed=self.claimed.with_more(jobs))
 
 
 class Backlog(msgspec.Struct, frozen=True):

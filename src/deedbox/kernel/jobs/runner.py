@@ -12,7 +12,7 @@ from deedbox.kernel.clock import Clock, SetBack
 from deedbox.kernel.db import NOTICES_MISSED, Database, Isolation, Tx
 from deedbox.kernel.errors import AWAY, DeedboxError
 from deedbox.kernel.jobs import store
-from deedbox.kernel.jobs.job import PRIORITIES, GiveUp, Job, LeaseLost, Progress, Slots
+from deedbox.kernel.jobs.job import PRIORITIES, Claimed, GiveUp, Job, LeaseLost, Progress, Slots
 
 T = TypeVar("T")
 
@@ -77,6 +77,7 @@ class Runner:
         self._worker = worker
         self._kinds: tuple[str, ...] = ()
         self._running: dict[asyncio.Task[None], Job] = {}
+        self._claimed = Claimed()
         self._wake = asyncio.Event()
         self._short_of_slots = False
         """Whether the last look may have left jobs that were due."""
@@ -127,7 +128,7 @@ class Runner:
 
     async def run_due(self) -> int:
         """Claims what is due and runs it to its end; the number of jobs. For tests and commands."""
-        jobs = await self._claim(Slots(limits.JOB_CLAIM))
+        jobs = await self._claim(Slots(limits.JOB_CLAIM, claimed=self._claimed))
         await asyncio.gather(*(self._attempt(job) for job in jobs))
         return len(jobs)
 
@@ -157,15 +158,17 @@ class Runner:
 
     def _slots(self) -> Slots:
         running = tuple(job.priority for job in self._running.values())
-        return Slots(self._concurrency, running, shared=True, kinds=self._kinds)
+        return Slots(self._concurrency, running, shared=True, kinds=self._kinds, claimed=self._claimed)
 
     async def _claim(self, slots: Slots) -> list[Job]:
         # Read committed: two processes that claim at once skip each other's rows instead of failing.
         now = self._clock.now()
-        return await self._db.write(
+        jobs = await self._db.write(
             lambda tx: store.claim(tx, self._worker, slots, now),
             isolation="read committed",
         )
+        self._claimed = slots.with_more(jobs).claimed
+        return jobs
 
     def _begin(self, job: Job) -> None:
         task = asyncio.create_task(self._attempt(job))

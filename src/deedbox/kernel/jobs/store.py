@@ -1,7 +1,10 @@
 """The jobs table. Whoever changes a running job names the worker and the attempt, so a lapsed lease changes nothing."""
 
-from collections.abc import Iterable
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -11,7 +14,18 @@ from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.jobs.job import PRIORITIES, URGENT, Backlog, Job, LeaseLost, NewJob, Progress, Slots
+from deedbox.kernel.jobs.job import (
+    AUTOMATIC,
+    FAIR,
+    PRIORITIES,
+    URGENT,
+    Backlog,
+    Job,
+    LeaseLost,
+    NewJob,
+    Progress,
+    Slots,
+)
 
 _PROGRESS = msgspec.json.Decoder(Progress)
 
@@ -24,10 +38,10 @@ _COLUMNS = (
 # Materialized: PostgreSQL may otherwise run an inner query once per row, and lock more rows than `most`.
 _CLAIM = f"""
 with ready as materialized (
-    select id, run_at from jobs where state = 'ready' and priority = :priority and run_at <= :now {{of_kinds}}
+    select id, run_at from jobs where {{ready}} and run_at <= :now {{only}}
     order by run_at limit :most {{lock}}
 ), lapsed as materialized (
-    select id, run_at from jobs where state = 'running' and priority = :priority and lease_until < :now {{of_kinds}}
+    select id, run_at from jobs where state = 'running' and priority = :priority and lease_until < :now {{only}}
     order by run_at limit :most {{lock}}
 ), due as materialized (
     select id from (select * from ready union all select * from lapsed) as both_kinds order by run_at, id limit :most
@@ -36,8 +50,30 @@ update jobs set state = 'running', worker = :worker, lease_until = :lease_until,
 where id in (select id from due) returning {_COLUMNS}
 """
 _OLDEST = """
-select run_at from jobs where state = 'ready' and priority = :priority and run_at <= :now {of_kinds}
+select run_at from jobs where state = 'ready' and priority = :priority and run_at <= :now {only}
 order by run_at limit 1
+"""
+_READY = "state = 'ready' and priority = :priority"
+_WORKSPACE = "coalesce(workspace_id, '')"
+_READY_BY_WORKSPACE = "case when state = 'ready' then priority end = {priority}"
+"""The condition of the indexes by workspace, in a form that no other index serves: a database that does not know how
+many jobs wait would use `jobs_due`, and read all of them. The number is in the text: of a value, no database could tell
+that the index holds it."""
+# From workspace to workspace, each step a look at the index, however many jobs lie between: with the first of each.
+_LINES = f"""
+with recursive lines (workspace, number) as (
+    select * from (
+        select {_WORKSPACE}, 1 from jobs where {{ready}} and {{begin}} order by {_WORKSPACE}, run_at limit 1
+    ) as first
+    union all
+    select (
+        select {_WORKSPACE} from jobs where {{ready}} and {_WORKSPACE} > lines.workspace
+        order by {_WORKSPACE}, run_at limit 1
+    ), number + 1 from lines where workspace is not null and number < :most
+)
+select workspace, (
+    select run_at from jobs where {{ready}} and {_WORKSPACE} = lines.workspace {{only}} order by run_at limit 1
+) from lines where workspace is not null
 """
 _INSERT = (
     "insert into jobs (id, kind, workspace_id, payload, priority, unique_key, state, run_at, attempts,"
@@ -53,9 +89,9 @@ _OURS = "where id = :id and worker = :worker and attempts = :attempts and (state
 
 
 def enqueue(tx: Tx, job: NewJob, *, now: datetime) -> str:
-    """The id of the job; one that waits or runs with the same key is joined."""
+    """The id of the job; one that waits or runs with the same key is joined, and is then as urgent as either."""
     values, returning = _values(tx, job, now), f"{_INSERT} returning id"
-    made = tx.one(returning, **values) or _joined(tx, job.unique_key) or tx.one(returning, **values)
+    made = tx.one(returning, **values) or _joined(tx, job) or tx.one(returning, **values)
     if made is None:
         raise Unavailable("The same job is being planned by too many at once. Try again in a moment.")
     return str(made[0])
@@ -88,9 +124,13 @@ def _values(tx: Tx, job: NewJob, now: datetime) -> dict[str, Value]:
     }
 
 
-def _joined(tx: Tx, unique_key: str | None) -> Row | None:
+def _joined(tx: Tx, job: NewJob) -> Row | None:
     # Under read committed, the job that was in the way may have ended since: then there is nothing to join.
-    return tx.one("select id from jobs where unique_key = :unique_key", unique_key=unique_key)
+    found = tx.one("select id, priority from jobs where unique_key = :unique_key", unique_key=job.unique_key)
+    if found is not None and found[1] > job.priority:
+        sql = "update jobs set priority = :priority where id = :id and state = 'ready' and priority > :priority"
+        tx.run(sql, id=found[0], priority=job.priority)
+    return found
 
 
 def cancel(tx: Tx, unique_key: str) -> bool:
@@ -101,34 +141,105 @@ def cancel(tx: Tx, unique_key: str) -> bool:
 def claim(tx: Tx, worker: str, slots: Slots, now: datetime) -> list[Job]:
     """Jobs that are due, or whose lease has lapsed, now leased to this worker; the most urgent first, but for work that
     has waited for long."""
-    # The kinds in the text, as in `of_kind`: they are names of handlers, never what somebody wrote.
-    named = ", ".join(f"'{kind}'" for kind in slots.kinds)
-    of_kinds = f"and kind in ({named})" if named else ""
-    lock = "for update skip locked" if tx.dialect == "postgres" else ""
-    sql = _CLAIM.format(lock=lock, of_kinds=of_kinds)
-    jobs: list[Job] = []
-    for priority in _turns(tx, _OLDEST.format(of_kinds=of_kinds), slots, now.timestamp()):
-        most = slots.with_more(jobs).free(priority)
-        if most > 0:
-            jobs += _claim(tx, sql, worker=worker, priority=priority, most=most, now=now.timestamp())
+    claiming, jobs = _Claim(tx, worker, now.timestamp(), slots.kinds), list[Job]()
+    for priority, at_most in _turns(claiming, slots):
+        most = min(at_most, slots.with_more(jobs).free(priority))
+        if most > 0 and priority in FAIR:
+            jobs += claiming.fairly(priority, most, slots.claimed.workspaces.get(priority))
+        elif most > 0:
+            jobs += claiming.oldest(priority, most)
     return jobs
 
 
-def _turns(tx: Tx, oldest: str, slots: Slots, now: float) -> list[int]:
-    """The priorities, the most urgent first. Of the others, work that is late comes before what is due since a later
-    moment: else it would wait for as long as there is any."""
+def _turns(claiming: "_Claim", slots: Slots) -> list[tuple[int, int]]:
+    """The priorities, the most urgent first, each with the most jobs to take. Of the others, work that is late comes
+    before what is due since a later moment: else it would wait for as long as there is any. Late automatic work has one
+    such turn now and then: there may be hours of it, for which nobody who uploads a document is to wait."""
     others = [priority for priority in PRIORITIES if priority != URGENT]
     able = [priority for priority in others if slots.free(priority) > 0]
+    if not slots.claimed.is_automatic_turn:
+        able = [priority for priority in able if priority != AUTOMATIC]
     late: dict[int, float] = {}
     for priority in able if len(able) > 1 else []:
-        if (found := tx.one(oldest, priority=priority, now=now - limits.JOB_LATE_SECONDS)) is not None:
-            late[priority] = found[0]
-    return [URGENT, *sorted(others, key=lambda priority: (late.get(priority, now), priority))]
+        if (since := claiming.late_since(priority)) is not None:
+            late[priority] = since
+    turns = [(late.get(priority, claiming.now), priority, slots.total) for priority in others if priority != AUTOMATIC]
+    turns.append((claiming.now, AUTOMATIC, slots.total))
+    if AUTOMATIC in late:
+        turns.append((late[AUTOMATIC], AUTOMATIC, 1))
+    return [(URGENT, slots.total), *((priority, most) for _, priority, most in sorted(turns))]
 
 
-def _claim(tx: Tx, sql: str, *, now: float, **values: Any) -> list[Job]:
-    rows = tx.all(sql, now=now, lease_until=now + limits.JOB_LEASE_SECONDS, **values)
-    return sorted((_job(row) for row in rows), key=lambda job: (job.run_at, job.id))
+class _Claim:
+    """One look of one worker for jobs."""
+
+    def __init__(self, tx: Tx, worker: str, now: float, kinds: Sequence[str]) -> None:
+        self.now = now
+        self._tx = tx
+        self._worker = worker
+        # The kinds in the text, as in `of_kind`: they are names of handlers, never what somebody wrote.
+        named = ", ".join(f"'{kind}'" for kind in kinds)
+        self._of_kinds = f"and kind in ({named})" if named else ""
+
+    def late_since(self, priority: int) -> float | None:
+        """Since when the oldest job of this priority has been due, if that is long ago."""
+        late = self.now - limits.JOB_LATE_SECONDS
+        found = self._tx.one(_OLDEST.format(only=self._of_kinds), priority=priority, now=late)
+        return found[0] if found else None
+
+    def oldest(self, priority: int, most: int) -> list[Job]:
+        return self._taken(_READY, self._of_kinds, priority=priority, most=most)
+
+    def fairly(self, priority: int, most: int, after: str | None) -> list[Job]:
+        """Jobs of workspaces with fewer running ones first, and in turn where these are as many. Looks at some
+        workspaces, those behind this one first."""
+        looked_at, running = self._looked_at(priority, after), Counter[str]()
+        # The first of a workspace may be a timer: then nothing of it is due.
+        due = (workspace for workspace, run_at in looked_at if run_at is not None and run_at <= self.now)
+        turn = {workspace: number for number, workspace in enumerate(dict.fromkeys(due))}
+        for _, workspace, lease_until in (row for row in self._begun if row[0] == priority):
+            if lease_until < self.now:
+                turn.setdefault(workspace, -1)
+            else:
+                running[workspace] += 1
+        waiting = [(running[workspace], number, workspace) for workspace, number in turn.items()]
+        heapq.heapify(waiting)
+        ready, only = _READY_BY_WORKSPACE.format(priority=priority), f"and {_WORKSPACE} = :workspace {self._of_kinds}"
+        jobs: list[Job] = []
+        while waiting and len(jobs) < most:
+            busy, number, workspace = heapq.heappop(waiting)
+            wanted = 1 if waiting else most - len(jobs)
+            found = self._taken(ready, only, priority=priority, most=wanted, workspace=workspace)
+            jobs += found
+            if len(found) == wanted:
+                heapq.heappush(waiting, (busy + wanted, number, workspace))
+        if len(jobs) < most and len(looked_at) >= limits.JOB_WORKSPACES_LOOKED_AT:
+            jobs += self.oldest(priority, most - len(jobs))  # all of these wait for a time, others perhaps do not
+        return jobs
+
+    @cached_property
+    def _begun(self) -> list[Row]:
+        """Every running job of the fair priorities: no more than all workers have slots."""
+        sql = f"select priority, {_WORKSPACE}, lease_until from jobs where state = 'running' and priority in"
+        return self._tx.all(f"{sql} ({', '.join(map(str, FAIR))})")
+
+    def _looked_at(self, priority: int, after: str | None) -> list[Row]:
+        """Some workspaces in which jobs of this priority wait, in their order behind this one, each with the time of
+        its first job."""
+        found, ready = list[Row](), _READY_BY_WORKSPACE.format(priority=priority)
+        for begin, value in ((f"{_WORKSPACE} > :after", after), (f"{_WORKSPACE} >= :after", "")):
+            most = limits.JOB_WORKSPACES_LOOKED_AT - len(found)
+            if value is not None and most > 0:
+                sql = _LINES.format(ready=ready, begin=begin, only=self._of_kinds)
+                found += self._tx.all(sql, after=value, most=most)
+        return found
+
+    def _taken(self, ready: str, only: str, **values: Value) -> list[Job]:
+        lock = "for update skip locked" if self._tx.dialect == "postgres" else ""
+        sql = _CLAIM.format(ready=ready, only=only, lock=lock)
+        lease_until = self.now + limits.JOB_LEASE_SECONDS
+        rows = self._tx.all(sql, worker=self._worker, now=self.now, lease_until=lease_until, **values)
+        return sorted((_job(row) for row in rows), key=lambda job: (job.run_at, job.id))
 
 
 def renew(tx: Tx, jobs: Iterable[Job], worker: str, now: datetime) -> set[tuple[str, int]]:
@@ -265,6 +376,9 @@ def backlogs(tx: Tx, now: datetime) -> dict[str, Backlog]:
     running = [row for row in claimed if row[3] >= at]
     # A job whose lease has lapsed is due again since then: whoever ran it is gone.
     lapsed = [(kind, priority, 1, lease_until) for kind, priority, _, lease_until in claimed if lease_until < at]
+    # A fair claim passes over the oldest: whatever runs of its priority stands in line for it.
+    oldest = {kind: since for kind, priority, _, since in due if priority in FAIR}
+    running = [(kind, priority, min(run_at, oldest.get(kind, run_at))) for kind, priority, run_at, _ in running]
     found: dict[str, Backlog] = {}
     for kind, priority, number, since in (*due, *lapsed):
         before = found.get(kind, Backlog())

@@ -136,6 +136,10 @@ create table jobs (
     finished_at TEXT
 );
 create index jobs_due on jobs (state, priority, run_at);
+create index jobs_patient on jobs (coalesce(workspace_id, ''), run_at)
+    where case when state = 'ready' then priority end = 7;
+create index jobs_automatic on jobs (coalesce(workspace_id, ''), run_at)
+    where case when state = 'ready' then priority end = 8;
 create index jobs_done on jobs (finished_at) where state = 'done';
 create index jobs_that_index on jobs (workspace_id, id) where kind = 'index';
 create table events (

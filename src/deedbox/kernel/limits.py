@@ -635,8 +635,6 @@ SIFTED_CANDIDATES = 400
 DEEP_HITS = QUERY_OFFSET_MAX + TOP_K_MAX + QUERY_SPARE_HITS
 """Of each leg, for a page far down and for documents instead of passages: the same for all such pages, so that they fit
 together."""
-FACET_DOCUMENTS = 2 * DEEP_HITS
-"""Each passage of both legs may be of another document."""
 QUERY_TRIES = 4
 ANSWER_PASSAGES = 8
 ANSWER_PASSAGES_MAX = 30

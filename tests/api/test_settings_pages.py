@@ -335,7 +335,7 @@ async def test_certificates_show_until_when_they_last_and_warn_before(api: Api, 
     assert not any(one in page.text for one in others)
     assert 'href="/ca.pem"' in page.text
     assert 'href="/crl/root.crl"' in page.text
-    assert "Ends soon" not in page.text
+    assert "Expires soon" not in page.text
     await api.deedbox.db.write(
         lambda tx: tx.run(
             "update certificates set not_after = :soon where id = :id",
@@ -344,7 +344,7 @@ async def test_certificates_show_until_when_they_last_and_warn_before(api: Api, 
         )
     )
     async with owner(api) as client:
-        assert "Ends soon" in (await client.get("/app/settings/certificates")).text
+        assert "Expires soon" in (await client.get("/app/settings/certificates")).text
 
 
 # limits

@@ -19,7 +19,7 @@ async def first_run(office: Office, page: Page) -> None:
     """From the one-time link to the three cards, by keyboard alone."""
     await page.goto(await link(office))
     await page.get_by_role("button", name="Sign in").press("Enter")
-    for label, typed in (("Name", "Mara"), ("E-mail address", "mara@example.com"), ("New password", PASSWORD)):
+    for label, typed in (("Name", "Mara"), ("Email address", "mara@example.com"), ("New password", PASSWORD)):
         await page.get_by_label(label).fill(typed)
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/app/welcome")
@@ -33,15 +33,15 @@ async def test_a_person_is_invited_joins_gets_another_role_and_is_removed(browse
     await mine.goto(f"{office.address}/app/settings/members")
     await accepted(mine, "members-alone")
     await mine.locator("#role").select_option("viewer")
-    await mine.get_by_label("E-mail address (optional)").fill("ben@example.com")
-    await mine.get_by_role("button", name="Make the link").click()
+    await mine.get_by_label("Email address (optional)").fill("ben@example.com")
+    await mine.get_by_role("button", name="Create link").click()
     await expect(mine.get_by_text("This link is shown only now.")).to_be_visible()
     address = await mine.locator("#made pre").inner_text()
     await accepted(mine, "members-invited")
     theirs = await (await browser.new_context()).new_page()
     await theirs.goto(office.address + address.partition("/join")[1] + address.partition("/join")[2])
     await accepted(theirs, "join")
-    assert await theirs.get_by_label("E-mail address").first.input_value() == "ben@example.com"
+    assert await theirs.get_by_label("Email address").first.input_value() == "ben@example.com"
     await theirs.get_by_label("Name").fill("Ben")
     await theirs.get_by_label("New password").fill(PASSWORD)
     await theirs.get_by_role("button", name="Create account and join").click()
@@ -62,7 +62,7 @@ async def test_a_person_is_invited_joins_gets_another_role_and_is_removed(browse
     await expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     await accepted(mine, "members-remove")
     await dialog.get_by_role("button", name="Remove").click()
-    await expect(mine.get_by_text("The person is no longer a member.")).to_be_visible()
+    await expect(mine.get_by_text("Member removed.")).to_be_visible()
     await theirs.reload()
     await theirs.wait_for_url("**/login")
     await theirs.goto(office.address + address.partition("/join")[1] + address.partition("/join")[2])
@@ -99,7 +99,7 @@ async def test_a_passkey_signs_in_and_sessions_end(browser: Browser, office: Off
     await tools.send("WebAuthn.setUserVerified", {"authenticatorId": made["authenticatorId"], "isUserVerified": False})
     other = await (await browser.new_context()).new_page()
     await other.goto(f"{office.address}/login")
-    await other.get_by_label("E-mail address").fill("mara@example.com")
+    await other.get_by_label("Email address").fill("mara@example.com")
     await other.get_by_label("Password").fill(PASSWORD)
     await other.get_by_role("button", name="Sign in", exact=True).click()
     await other.wait_for_url("**/app/documents")

@@ -374,7 +374,7 @@ async def test_what_is_missing_is_told_beside_it_and_an_approver_leaves_no_signa
     page = await (await phone(browser)).new_page()
     sheet = await opened(page, office, document)
     await page.locator("#next").tap()
-    assert await page.get_by_role("alert").filter(visible=True).inner_text() == "This must be filled in"
+    assert await page.get_by_role("alert").filter(visible=True).inner_text() == "This field is required"
     assert await sheet.get_by_label("City").get_attribute("aria-describedby") == "problem"
     assert (await office.sign(document, "ann", values={one["id"]: v for one, v in zip(
         document["fields"], ("Ghent", "true"), strict=False)})).status_code == 200  # fmt: skip
@@ -396,7 +396,7 @@ async def test_the_pages_zoom_alone_and_the_sheet_stays(browser: Browser, office
     page = await (await phone(browser)).new_page()
     sheet = await opened(page, office, document)
     before, paper = await sheet.bounding_box(), await page.locator(".page").first.bounding_box()
-    await page.get_by_role("button", name="Larger").tap()
+    await page.get_by_role("button", name="Zoom in").tap()
     after, larger = await sheet.bounding_box(), await page.locator(".page").first.bounding_box()
     assert paper is not None
     assert larger is not None

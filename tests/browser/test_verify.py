@@ -43,7 +43,7 @@ async def test_a_dropped_file_is_compared_in_the_browser_and_then_checked_in_ful
     await page.get_by_role("button", name="Copied").wait_for()
     assert await page.evaluate("navigator.clipboard.readText()") == "pdfsig file.pdf"
     await page.get_by_label("Verification code").fill(code.lower())
-    await page.get_by_role("button", name="Look it up").click()
+    await page.get_by_role("button", name="Look up").click()
     await page.get_by_role("heading", name="Lease").wait_for()
     assert "sha256sum file.pdf" in await page.locator("main").inner_text()
     assert await page.locator("[data-told] [aria-live=polite]").evaluate("one => one.checkVisibility()"), "is read out"

@@ -278,7 +278,7 @@ async def test_a_hidden_field_is_not_required_and_keeps_nothing(desk: Desk) -> N
         signed = await desk.sign(document, "ann", **{box: ticked, text: typed})
         assert [one.value for one in signed.fields[:2]] == [ticked, value]
     document = await desk.sent(party("Ann", "ann"), fields=[tick, which])
-    with pytest.raises(BadRequest, match="Which: This must be filled in"):
+    with pytest.raises(BadRequest, match="Which: This field is required"):
         await desk.sign(document, "ann", **{document.fields[0].id: "true"})
 
 

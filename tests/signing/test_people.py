@@ -34,7 +34,7 @@ async def test_everyone_acts_in_their_role_only(desk: Desk) -> None:
     with pytest.raises(BadRequest, match="leaves no signature"):
         await desk.sign(document, "bob")
     for act in (desk.sign(document, "cem"), desk.approve(document, "cem"), desk.decline(document, "cem")):
-        with pytest.raises(Conflict, match="You get a copy"):
+        with pytest.raises(Conflict, match="You will receive a copy"):
             await act
     await desk.approve(document, "bob")
     with pytest.raises(Conflict, match="already approved"):

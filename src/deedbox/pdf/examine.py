@@ -75,22 +75,22 @@ def _seal(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: T
     result.timestamp = cms.timestamp(signed)
     digest = gap.digest(pdf, place, signed.algorithm) if signed.algorithm in cms.HASHES else b""
     if not cms.is_true(signed, digest, "data"):
-        raise BadRequest("The signature does not fit the file: what was signed is not what is here.")
+        raise BadRequest("The signature does not match the file: different content was signed.")
     if result.timestamp is not None:
         _attached(result, result.timestamp, signed, trust)
     at = result.at or now
     _judge_path(result, signed, trust, at)
     if result.path and not may_seal(signed.signer.dump()):
-        result.distrust = "Its certificate is not one for signing documents."
+        result.distrust = "Its certificate is not intended for signing documents."
     _demand_sound(result, signed, trust)
 
 
 def _attached(result: Examined, timestamp: Timestamp, signed: SignedData, trust: Trust) -> None:
     signature: bytes = signed.signer_info["signature"].native
     if not cms.timestamp_is_true(timestamp, lambda name: hashlib.new(name, signature).digest()):
-        raise BadRequest("The time-stamp does not fit the signature.")
+        raise BadRequest("The timestamp does not match the signature.")
     if trust.changed(_ders(timestamp.signed)):
-        raise BadRequest("A certificate in the time-stamp was changed.")
+        raise BadRequest("A certificate in the timestamp was changed.")
     result.timestamp_path = trust.path(
         timestamp.signed.signer.dump(), _ders(timestamp.signed), timestamp.at, of_timestamp=True
     )
@@ -105,7 +105,7 @@ def _time_stamp(pdf: bytes, result: Examined, place: Gap, signed: SignedData, tr
     result.timestamp = timestamp
     _judge_path(result, signed, trust, timestamp.at)
     if result.path and not may_timestamp(signed.signer.dump()):
-        result.distrust = "Its certificate is not one for time-stamps."
+        result.distrust = "Its certificate is not intended for timestamps."
     if result.trusted and not result.revoked:
         result.at = timestamp.at
     _demand_sound(result, signed, trust)

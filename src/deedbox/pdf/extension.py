@@ -118,7 +118,7 @@ class _State:
         counts = [f"{len(self._found[kind])} {words}" for kind, words in _KINDS.items() if self._found[kind]]
         added = [f"Validation data: {', '.join(counts)}."] if counts else []
         if self._noted:
-            added.append("The name of the program that added it, and the date, in the file's properties.")
+            added.append("The name of the program that added it, and the date, in the file properties.")
         return Extended(self.stamps, self._found["Certs"], self._found["CRLs"], added)
 
     def _check_trailer(self, revision: Appended) -> None:

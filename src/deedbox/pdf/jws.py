@@ -101,7 +101,7 @@ def judge(compact: str, token: str, typ: str, anchors: Anchors, now: datetime) -
         held = read(compact, typ)
         stamp = timestamp.read(_unbase64(token), digests_of(compact.encode()))
         if not stamp.is_own:
-            raise Malformed("The time-stamp was replaced: it is not one of the server's own")
+            raise Malformed("The timestamp was replaced: it is not one of the server's own")
     except (ValueError, BadRequest) as error:
         why = error.message if isinstance(error, BadRequest) else f"{error}."
         return Judged(Report(verdict="altered", sha256=sha256, checks=Checks(intact=False), reasons=[why]), None, None)

@@ -26,8 +26,8 @@ from deedbox.pdf.signatures import Structure, structure
 from deedbox.pdf.trust import TooMuchWork, Trust
 
 _SAVED_ANEW = (
-    "If it was only saved anew by another program, its content may be the same, but that can no longer be proven."
-    " Ask for the sealed file itself, and hand out that one."
+    "If another program only saved it again, its content may be unchanged, but that can no"
+    " longer be proven. Ask for the sealed file itself, and share only that file."
 )
 _HEADER, _HEADER_WITHIN = b"%PDF-", 1024
 """What a PDF begins with, and within how many bytes readers look for it."""
@@ -111,7 +111,7 @@ def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appende
     if not found.stamps or found.stamps[-1].covered != len(data):
         report.checks.covers_entire_file = None  # validation data came last: it proves itself, and nobody signs it
     report.signatures += shown
-    report.added = [*found.added, *(f"A document time-stamp of {one.timestamp_time}." for one in shown)]
+    report.added = [*found.added, *(f"A document timestamp from {one.timestamp_time}." for one in shown)]
     report.verdict = judged(report.checks, "extended")
     return report
 
@@ -143,7 +143,9 @@ def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Repor
         if report.verdict == "altered":
             report.reasons.append(_SAVED_ANEW)
     elif report.verdict == "unexplained" and not report.reasons:
-        report.reasons.append("A certificate that is trusted here signed it, but it is not a file that Deedbox sealed.")
+        report.reasons.append(
+            "It was signed with a certificate that this server trusts, but it was not sealed by Deedbox."
+        )
     return report
 
 
@@ -151,7 +153,7 @@ def _disowned(report: Report, unlike: str) -> Report:
     """The report on a file that claims a seal of ours: where nothing else is said of it, it was altered."""
     if report.verdict == "unexplained":
         report.checks.intact, report.verdict = False, "altered"
-        report.reasons.append(f"It says that Deedbox sealed it, and is not as Deedbox seals: {unlike}.")
+        report.reasons.append(f"It claims to be sealed by Deedbox, but differs from a Deedbox seal: {unlike}.")
     return report
 
 
@@ -208,22 +210,25 @@ def _reasons(checks: Checks, results: list[Examined], seals: list[Examined]) -> 
     found = [f"{one.signature.field}: {one.broken}" for one in results if one.broken]
     found += [f"{one.signature.field}: {one.distrust}" for one in seals if one.distrust and not one.broken]
     if checks.revocation is False:
-        found.append("A certificate of the seal was revoked before it sealed.")
+        found.append("A certificate of the seal was revoked before the seal was created.")
     if checks.modifications_allowed is False:
         found.append("Something was added to the file after it was signed.")
     if checks.modifications_allowed is None:
-        found.append("What was added to the file after it was signed cannot be judged.")
+        found.append(
+            "Something was added to the file after it was signed, and this server cannot tell whether it changes the"
+            " document."
+        )
     if not seals:
-        found.append("The file is time-stamped, but nobody signed it.")
+        found.append("The file has a timestamp, but nobody signed it.")
     elif any(one.timestamp is not None and one.at is None and not one.broken for one in seals):
-        found.append("The time-stamp comes from an authority that is not trusted here.")
+        found.append("The timestamp comes from an authority that this server does not trust.")
     return found
 
 
 def _without_signature(pdf: bytes, sha256: str) -> Report:
     if not gap.traces(pdf):
         return Report(verdict="unsigned", sha256=sha256, checks=Checks())
-    return _unreadable(pdf, sha256, "The file holds a signature, but nothing in the document leads to it.")
+    return _unreadable(pdf, sha256, "The file contains a signature that nothing in the document refers to.")
 
 
 def _unreadable(pdf: bytes, sha256: str, reason: str) -> Report:
@@ -249,5 +254,5 @@ def _damage(pdf: bytes, byte_range: list[int]) -> str:
     if signed.content_type != "data" or signed.algorithm not in signed_data.HASHES:
         return "The signature in it is of a kind that is not used for documents." if ends_here else ""
     if not signed_data.is_true(signed, gap.digest(pdf, place, signed.algorithm), "data"):
-        return "The signature in it does not fit the file: what was signed is not what is here."
+        return "The signature in it does not match the file: different content was signed."
     return "" if ends_here else "Something was added to the file after it was signed."

@@ -97,8 +97,8 @@ async def test_a_failing_sink_shows_red_and_redelivered_green_with_the_same_byte
         await desk.ended(delivery)
         after = await client.get(path)
         assert 'class="pill good"' in after.text
-        assert "Arrived" in after.text
-        assert "Works" in (await client.get(page)).text
+        assert "Delivered" in after.text
+        assert "Working" in (await client.get(page)).text
     first, second = desk.sink.received
     assert first.body == second.body
     assert unescape(after.text).count(first.body.decode()) == 1

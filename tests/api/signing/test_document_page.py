@@ -92,7 +92,7 @@ async def test_every_state_has_its_sentence(
                         await asyncio.sleep(0.05)
             finally:
                 await api.deedbox.stop()
-            assert "No document could be made of the files: lease.docx" in await sentence(client, word)
+            assert "The files could not be turned into a document: lease.docx" in await sentence(client, word)
             sealed = "Completed today: everyone has signed, and the document is sealed."
             assert await sentence(client, signed) == sealed
             clock.forward(3 * 86400)
@@ -117,14 +117,14 @@ async def test_the_timeline_tells_who_did_what_from_where_and_that_the_chain_is_
     assert f"Every row is as it was written ({len(rows)} in all)" in page
     assert all(row["hash"][:16] in page for row in rows)
     for said in (
-        "Ann saw the document",
-        "Signing link made for Ann",
+        "Ann viewed the document",
+        "Signing link created for Ann",
         "203.0.113.9",
         "Safari on iPhone",
-        "Document made",
+        "Document created",
     ):
         assert said in page, said
-    assert page.index("Ann saw the document") < page.index("Document made"), "the newest first"
+    assert page.index("Ann viewed the document") < page.index("Document created"), "the newest first"
 
 
 async def test_a_broken_chain_is_shown_with_its_row(office: Office) -> None:
@@ -138,7 +138,7 @@ async def test_a_broken_chain_is_shown_with_its_row(office: Office) -> None:
     async with signed_in(office.api) as client:
         page = (await client.get(place(document))).text
         assert "The chain is broken at row 2" in page
-        assert page.count("Not as it was written") == 1
+        assert page.count("Changed after it was written") == 1
         assert page.count('class="broken"') == 1
         part = await client.get(place(document), headers={"X-Part": "timeline"})
         assert "The chain is broken at row 2" in part.text
@@ -162,9 +162,9 @@ async def test_a_long_timeline_comes_in_pages_and_is_checked_whole(
     async with signed_in(office.api) as client:
         first = (await client.get(place(document))).text
         second = (await client.get(f"{place(document)}?before=2")).text
-    assert ("Ann was asked to sign" in first, "Document made" in first) == (True, False)
+    assert ("Ann was asked to sign" in first, "Document created" in first) == (True, False)
     assert f'href="{place(document)}?before=2"' in first
-    assert ("Document made" in second, "Older" in second) == (True, False)
+    assert ("Document created" in second, "Older" in second) == (True, False)
 
 
 async def test_void_asks_why_and_tells_it(office: Office) -> None:
@@ -172,7 +172,7 @@ async def test_void_asks_why_and_tells_it(office: Office) -> None:
     path = f"{place(document)}/withdraw"
     async with signed_in(office.api) as client:
         page = (await client.get(place(document))).text
-        assert ("Why? Those who were asked read this." in page, 'name="reason"' in page) == (True, True)
+        assert ("Reason (shown to everyone who was asked)" in page, 'name="reason"' in page) == (True, True)
         for reason in ("", "  ", "x" * (limits.REASON_CHARS + 1)):
             refused = await client.post(path, data={"reason": reason})
             assert (refused.status_code, "Say why it is withdrawn" in refused.text) == (400, True)
@@ -255,7 +255,7 @@ async def test_a_signing_link_is_shown_once_and_the_timeline_names_who_made_it(o
         assert found
         assert found[1] not in (await client.get(person(document, "ann"))).text
         timeline = (await client.get(place(document))).text
-        assert "Signing link made for Ann" in timeline
+        assert "Signing link created for Ann" in timeline
         async with office.api.client() as browser:
             assert (await browser.get(found[1])).status_code == 303
         assert "Mara" in timeline
@@ -291,7 +291,7 @@ async def test_a_draft_leads_to_its_next_step_and_can_be_deleted(office: Office)
         assert f'href="{place(document)}/people"' in (await client.get(place(document))).text
         gone = await client.post(f"{place(document)}/delete")
         assert gone.headers["location"] == "/app/documents?done=deleted"
-        assert "The draft is deleted." in (await client.get(gone.headers["location"])).text
+        assert "Draft deleted." in (await client.get(gone.headers["location"])).text
         assert (await client.get(place(document))).status_code == 404
 
 

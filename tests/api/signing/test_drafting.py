@@ -292,7 +292,7 @@ async def test_what_keeps_a_draft_from_being_sent_is_said_with_the_way_back(
     await browser.put(f"{path}/sketch", json={"version": sketch["version"], "fields": broken})
     page = (await browser.get(f"{path}/review")).text
     assert "A select field needs options" in page
-    assert "Go back to the fields" in page
+    assert "Back to fields" in page
     refused = await browser.post(f"{path}/send", data=await review(browser, path))
     assert (refused.status_code, "needs options" in refused.text) == (400, True)
     assert (await office.document(path.rpartition("/")[2]))["status"] == "draft"

@@ -167,7 +167,7 @@ async def test_a_cleared_default_stays_cleared_and_one_left_alone_holds(office: 
     assert values(await office.completed(cleared))["text"] is None
     assert values(await office.completed(left))["text"] == "Bonn"
     refused = await office.sign(needed, "ann", values={ids(needed)["text"]: "   "})
-    assert (refused.status_code, refused.json()["error"]) == (400, "Text: This must be filled in")
+    assert (refused.status_code, refused.json()["error"]) == (400, "Text: This field is required")
 
 
 @pytest.mark.parametrize("language", i18n.LANGUAGES)

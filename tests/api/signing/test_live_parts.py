@@ -91,7 +91,7 @@ async def test_a_part_is_made_again_when_the_document_its_trail_or_the_reader_is
         await page.begin()
         await office.link(document, "ann")  # which nothing but the trail tells
         answer = await page.again("timeline")
-        assert (answer.status_code, "Signing link made for Ann" in answer.text) == (200, True)
+        assert (answer.status_code, "Signing link created for Ann" in answer.text) == (200, True)
         assert (await page.again("timeline")).status_code == 304
         assert (await office.api.post(f"/api/v1/documents/{document['id']}/void")).status_code == 200
         assert {name: (await page.again(name)).status_code for name in page.etags}["standing"] == 200

@@ -191,7 +191,7 @@ async def test_the_invitation_says_who_asks_for_whom_and_how_to_tell_that_it_is_
     assert "From: Mara Lind (Harbour Ltd)" in mail.text
     assert f"ask Mara Lind before you open the link: {SENDER}" in mail.text
     host = urlsplit(office.api.deedbox.address).netloc
-    assert f"The link leads to {host}. Signing never asks for a password or a payment." in mail.text
+    assert f"The link leads to {host}. You will never be asked for a password or a payment to sign." in mail.text
     assert mail.mail.reply_to is not None
     assert (mail.mail.reply_to.address, mail.mail.reply_to.name) == (SENDER, "Mara Lind")
 
@@ -308,7 +308,7 @@ async def test_a_sealed_file_too_large_for_a_mail_is_shown_by_the_signer_s_own_l
     ann, mara = sorted(await mails(office, "completion"), key=lambda mail: mail.listed.to)
     assert ann.attachments == mara.attachments == []
     assert "too large for a mail" in ann.text
-    assert f"It is kept on the server as {document['id']}." in mara.text
+    assert f"It is stored on the server as {document['id']}." in mara.text
     assert "/s/deed_sign_" not in mara.text
     link = str(ann.mail.letter.link)  # type: ignore[union-attr]
     assert f"Open the document:\n{link}" in ann.text

@@ -40,7 +40,7 @@ async def test_what_would_be_printed_too_small_is_refused_where_it_is_entered(of
     [city] = [field["id"] for field in document["fields"] if field["type"] == "text"]
     refused = await office.sign(document, "ann", values={city: "Llanfairpwllgwyngyllgogerychwyrndrobwll"})
     assert (refused.status_code, refused.json()["error"]) == (
-        400, "City: This is too long to be printed in its field: about 18 characters fit",
+        400, "City: This is too long for its field: about 18 characters fit",
     )  # fmt: skip
     async with office.session(document, "ann") as browser:
         kept = await browser.put("/fields", json={"values": {city: "Llanfairpwllgwyngyllgogerychwyrndrobwll"}})

@@ -49,7 +49,7 @@ async def test_a_packet_is_made_of_files_drawn_on_reviewed_and_sent(office: Offi
         page = shown(await client.get(f"{first}/review"))
         assert "Lease 2 pages · 1 field House rules 1 page · 0 fields Annex 1 page · 1 field" in page
         assert "Ben ben@example.com" in page
-        assert "A place to sign is added at the end of each document." in page
+        assert "A signature field will be added at the end of each document." in page
         view = await client.get(f"{first}/preview", params={"as": ann})
         assert (view.text.count('class="mine"'), '<h2 dir="auto">House rules</h2>' in view.text) == (2, True)
         assert await left(office.api) == [[(0,)], [(0,)]]
@@ -186,9 +186,9 @@ async def test_a_packet_s_events_stand_in_order_each_once(office: Office) -> Non
     await packets.sign(packet, "ann")
     await packets.sign(packet, "bob")
     async with owner(office.api) as client:
-        told = shown(await client.get(f"/app/packets/{packet['id']}")).partition("What happened")[2]
+        told = shown(await client.get(f"/app/packets/{packet['id']}")).partition("Activity")[2]
     said = [
-        "Document made",
+        "Document created",
         "Sent",
         "Ann was asked to sign",
         "Ann signed",
@@ -197,7 +197,7 @@ async def test_a_packet_s_events_stand_in_order_each_once(office: Office) -> Non
     ]
     places = [told.index(one) for one in said]
     assert places == sorted(places)
-    assert [told.count(one) for one in ("Ann signed", "Document made")] == [1, 1], "what concerns all stands once"
+    assert [told.count(one) for one in ("Ann signed", "Document created")] == [1, 1], "what concerns all stands once"
 
 
 async def test_packet_page_corrects_a_signer_links_and_terms(mailing: Mailing) -> None:

@@ -79,7 +79,7 @@ async def test_an_approver_approves_on_the_page_and_a_copy_comes_at_the_end(offi
     )
     assert proved["Bob"]["consent"]["text"].startswith("Ich habe dieses Dokument gelesen")
     assert (proved["Cem"]["role"], proved["Cem"]["consent"]) == ("cc", None)
-    assert all(words in certificate for words in ("Asked to approve", "Approved", "Gets a copy"))
+    assert all(words in certificate for words in ("Asked to approve", "Approved", "Receives a copy"))
     [path] = await mailed(office, "completion", to="cem@example.com")
     async with office.api.client() as browser:
         own = await entered(browser, path)
@@ -129,7 +129,7 @@ async def test_a_document_is_passed_on_and_everyone_is_told(office: Office) -> N
     assert done["progress"] == {"signers_total": 1, "signers_signed": 1, "parties_total": 1, "parties_completed": 1}
     proved, certificate = await proofs(office, document)
     assert proved["Ann"]["delegated_to"] == proved["Eve"]["id"]
-    assert all(words in certificate for words in ("Passed on to Eve", "Passed on by Ann", "Eve signs leases"))
+    assert all(words in certificate for words in ("Delegated to Eve", "Delegated by Ann", "Eve signs leases"))
     assert [mail.listed.to for mail in await mails(office, "completion")].count("ann@example.com") == 0
 
 

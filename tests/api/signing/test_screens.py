@@ -152,11 +152,11 @@ async def test_wrong_old_and_sixth_code_each_have_their_sentence_and_send_again_
         status, text = await pressed("code_again")
         assert (status, "in 30 s" in text) == (429, True), text
         status, text = await pressed("code", "wrong!")
-        assert (status, "The code is wrong. Tries left: 4." in text) == (403, True), text
+        assert (status, "The code is wrong. Attempts left: 4." in text) == (403, True), text
         mailing.api.clock.forward(limits.SIGNER_CODE_AGAIN_SECONDS)
         assert (await pressed("code_again"))[0] == 303
         assert await mailing.api.rows("select count(*) from mails where kind = 'code'") == [(2,)]
-        assert "Tries left: 4" in (await browser.get(own, headers=HTML)).text, "another code gives no other tries"
+        assert "Attempts left: 4" in (await browser.get(own, headers=HTML)).text, "another code gives no other tries"
         mailing.api.clock.forward(limits.SIGNER_CODE_SECONDS - limits.SIGNER_CODE_AGAIN_SECONDS + 30)
         status, text = await pressed("code", code)
         assert (status, "This code is too old" in text) == (403, True), text

@@ -45,7 +45,7 @@ async def test_a_template_is_made_of_files_whose_tags_name_the_roles(office: Off
         assert "Landlord Stage 1 · signs" in told
         whole = await client.get(path, headers={"X-Part": "whole"})
         assert ["1.webp" in whole.text, "Place fields" in words(whole)] == [True, True], "they come without a reload"
-        assert "Use it" in words(await client.get(path, headers={"X-Part": "acts"}))
+        assert "Use template" in words(await client.get(path, headers={"X-Part": "acts"}))
         assert "lease" in shown(await client.get("/app/templates?q=LEA"))
         assert "No template has this" in shown(await client.get("/app/templates?q=other"))
         [template] = (await office.api.get("/api/v1/templates")).json()["templates"]
@@ -149,7 +149,7 @@ async def test_changing_a_template_leaves_sent_documents_as_they_were(office: Of
         assert went(await client.post(f"{path}/edit", data=renamed)) == f"{path}?done=saved"
         assert went(await client.post(f"{path}/edit", data=renamed)) == f"{path}?done=saved", "a second press"
         whole = words(await client.get(path, headers={"X-Part": "whole"}))
-        assert "Can be signed for 3 days Reminders after 1 day, then 1 day apart, 3 at most" in whole
+        assert "Can be signed for 3 days Reminders first after 1 day, then every 1 day, at most 3" in whole
         now = (await office.api.get(f"/api/v1{path.removeprefix('/app')}")).json()
         assert (now["version"], now["name"], now["expires_after_hours"]) == (2, "Rent", 72)
         assert [role["name"] for role in now["roles"]] == ["Renter", "Owner"]
@@ -277,7 +277,7 @@ async def test_other_files_keep_the_fields_that_have_a_page_in_them_and_name_the
     path = f"/app/templates/{template['id']}"
     short = pdf("One page.", size=(595, 842))
     async with owner(office.api) as client:
-        assert "Other files" in shown(await client.get(path))
+        assert "Replace files" in shown(await client.get(path))
         form = {"once": once(await client.get(f"{path}/files"))}
         none = await upload(client, f"{path}/files", [], **form)
         assert (none.status_code, "Choose a file." in words(none)) == (400, True)

@@ -116,7 +116,7 @@ def test_every_sentence_stands_in_the_tables_of_words() -> None:
 def test_every_word_of_the_dashboard_is_used_and_every_one_that_is_used_is_there() -> None:
     pages = "".join(path.read_text() for path in (WEB / "templates/dashboard").rglob("*.html"))
     shared = (WEB / "templates/macros.html").read_text()
-    code = "".join(path.read_text() for path in [*WEB.glob("dashboard/**/*.py"), *WEB.glob("frame/*.py")])
+    code = "".join(path.read_text() for path in [*WEB.glob("dashboard/**/*.py"), *WEB.glob("http/*.py")])
     used = set(re.findall(r"\bt\.(\w+)", pages + shared)) | set(re.findall(r'WORDS\["(\w+)"\]', code))
     made = {part.name for part in (*navigation.PARTS, *navigation.SETTINGS)} | {"refused_"}
     made |= set(re.findall(r'\bt\["(\w+_)" ~', pages)) | set(re.findall(r'WORDS\[f"(\w+_)\{', code))

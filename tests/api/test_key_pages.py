@@ -64,7 +64,7 @@ async def test_what_was_filled_in_comes_back_with_what_is_wrong(api: Api) -> Non
         before = await api.rows("select count(*) from api_keys")
         wrong = await client.post(KEYS, data={"once": "a", "name": "Web shop", "days": "90", "tier": "enterprise"})
         assert wrong.status_code == 400
-        assert "Tick at least one thing" in wrong.text
+        assert "Select at least one permission" in wrong.text
         assert 'value="Web shop"' in wrong.text
         assert '<option value="90" selected>' in wrong.text
         nameless = await client.post(KEYS, data={"once": "b", "name": " ", "scopes.1": "verify:read"})

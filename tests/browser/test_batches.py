@@ -67,7 +67,7 @@ async def test_templates_are_cards_made_of_files_edited_by_role_and_used(
     await page.get_by_label("New files").set_input_files(files(tmp_path, short=RULES))
     await accepted(page, "template-files")
     await page.get_by_role("button", name="Save as version 3").click()
-    await expect(page.get_by_text("These fields have no place in its files")).to_be_visible()
+    await expect(page.get_by_text("These fields did not fit the new files")).to_be_visible()
     await accepted(page, "template-fell-off")
     await page.goto(f"{office.address}/app/templates")
     await accepted(page, "templates")

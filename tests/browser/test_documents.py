@@ -105,7 +105,7 @@ async def test_a_document_s_page_follows_it_from_sent_to_sealed(browser: Browser
     await page.get_by_role("link", name="Ann", exact=True).click()
     await accepted(page, "document-person")
     await page.get_by_role("button", name="Create link").click()
-    await expect(page.get_by_text("Here it is, this once.")).to_be_visible()
+    await expect(page.get_by_text("This link is shown only once.")).to_be_visible()
     await accepted(page, "document-link")
     await page.goto(f"{office.address}/app/documents/{document['id']}")
     await page.get_by_role("button", name="Withdraw").click()

@@ -403,7 +403,7 @@ async def test_the_editor_may_be_shown_to_anyone_and_says_when_nothing_is_kept(
     # What cannot be read is said, and read when one tries again.
     await page.route("**/sketch", lambda route: route.abort())
     await page.reload()
-    await expect(page.locator("#kept")).to_contain_text("the server does not answer")
+    await expect(page.locator("#kept")).to_contain_text("the server is not responding")
     await expect(page.locator("main")).to_have_attribute("inert", "")
     await page.unroute("**/sketch")
     await page.get_by_role("button", name="Try again").click()

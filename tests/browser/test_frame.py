@@ -72,7 +72,7 @@ async def test_a_part_of_a_page_follows_what_happens_without_a_reload(browser: B
     await page.clock.install()
     await page.goto(f"{office.address}/app/mail")
     await page.evaluate("window.sameDocument = true")
-    await expect(page.get_by_text("No mail yet")).to_be_visible()
+    await expect(page.get_by_text("No emails yet")).to_be_visible()
     await queued(office, "invitation")
     await page.clock.run_for(10_000)
     await expect(page.get_by_text(READER.address).first).to_be_visible()

@@ -60,7 +60,7 @@ async def test_the_copied_curl_answers_200_and_revoked_the_next_is_401(browser: 
     assert page.url.endswith("/new"), "a key without a name"
     await page.get_by_role("textbox", name="Name").fill("Payroll")
     await page.get_by_role("button", name="Create key").click()
-    await expect(page.get_by_text("Tick at least one thing")).to_be_visible()
+    await expect(page.get_by_text("Select at least one permission")).to_be_visible()
     await expect(page.get_by_role("textbox", name="Name")).to_have_value("Payroll")
     await page.get_by_role("button", name="Send documents").click()
     await expect(page.get_by_role("button", name="Send documents")).to_have_attribute("aria-pressed", "true")
@@ -69,7 +69,7 @@ async def test_the_copied_curl_answers_200_and_revoked_the_next_is_401(browser: 
     await expect(page.get_by_role("button", name="Send documents")).to_have_attribute("aria-pressed", "false")
     await accepted(page, "key-new")
     await page.get_by_role("button", name="Create key").click()
-    await expect(page.get_by_text("shown this once")).to_be_visible()
+    await expect(page.get_by_text("shown only once")).to_be_visible()
     await accepted(page, "key-made")
     await page.get_by_role("button", name="Copy", exact=True).click()
     await expect(page.locator("#said")).to_have_text("Copied")
@@ -89,7 +89,7 @@ async def test_the_copied_curl_answers_200_and_revoked_the_next_is_401(browser: 
     await expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     await accepted(page, "key-revoke")
     await page.get_by_role("dialog").get_by_role("button", name="Revoke key").click()
-    await expect(page.get_by_text("The next request with it is refused")).to_be_visible()
+    await expect(page.get_by_text("The next request with it is rejected")).to_be_visible()
     assert await curl(line) == "401"
     await page.get_by_role("link", name="Change log").click()
     await expect(page.get_by_role("row").filter(has_text="revoked the key Payroll 2")).to_contain_text("Owner")
@@ -109,7 +109,7 @@ async def test_a_key_is_made_and_revoked_by_keyboard_alone(browser: Browser, des
     await page.keyboard.press("Space")
     await reached(page, "Create key")
     await page.keyboard.press("Enter")
-    await named(page, "is made")
+    await named(page, "created")
     await reached(page, "I have saved it")
     await page.keyboard.press("Enter")
     await named(page, "Night shift")
@@ -118,7 +118,7 @@ async def test_a_key_is_made_and_revoked_by_keyboard_alone(browser: Browser, des
     await expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_text("The next request with it is refused")).to_be_visible()
+    await expect(page.get_by_text("The next request with it is rejected")).to_be_visible()
 
 
 async def test_a_webhook_of_the_page_is_red_while_its_sink_fails_and_green_once_redelivered(

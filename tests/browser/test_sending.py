@@ -150,7 +150,7 @@ async def test_two_of_three_and_then_a_second_stage_duplicates_named_and_nothing
     ]
     assert await page.evaluate(KEEP, {"version": sketch["version"], "fields": fields}) == 200
     await page.goto(f"{draft}/review")
-    await expect(page.get_by_text("A place to sign is added")).to_have_count(1)
+    await expect(page.get_by_text("A signature field will be added")).to_have_count(1)
     await page.get_by_label("Email subject").fill("The lease")
     await accepted(page, "review")
     await page.get_by_role("link", name="Preview as Ben").click()

@@ -39,7 +39,7 @@ async def test_the_opening_card_follows_what_is_typed_and_signers_follow_what_is
     await expect(card.get_by_text("Mara asks you to sign")).to_be_visible()
     await page.get_by_label("Colour", exact=True).fill("#e0a0d0")
     await expect(page.get_by_label("Use a custom colour")).to_be_checked()
-    await expect(page.get_by_text("too pale to be read")).to_be_visible()
+    await expect(page.get_by_text("too light to read")).to_be_visible()
     button, ours = card.locator(".btn.main"), page.locator("#branding .btn.main")
     await expect(ours).to_have_css("background-color", "rgb(31, 92, 77)")
     told = await page.locator("#preview .note").inner_text()
@@ -93,7 +93,7 @@ async def test_every_setting_may_be_shown_to_anyone(
             await accepted(page, f"settings-{name}")
         await page.goto(f"{office.address}/app/settings/mail")
         await page.get_by_role("button", name="Send a test email").click()
-        await expect(page.get_by_text("The mail server did not take the mail")).to_be_visible()
+        await expect(page.get_by_text("The mail server did not accept the email")).to_be_visible()
         await page.goto(f"{office.address}/app/settings/certificates")
         await accepted(page, "settings-certificates")
 

@@ -69,7 +69,7 @@ async def test_a_code_is_typed_into_one_box_sent_again_and_refused_when_wrong_ol
     assert (await again.is_disabled(), await again.inner_text()) == (False, "Resend")
     await again.click()
     await page.get_by_role("alert").wait_for()  # the server's clock stands still
-    assert "A code was mailed a moment ago" in await page.get_by_role("alert").inner_text()
+    assert "A code was sent a moment ago" in await page.get_by_role("alert").inner_text()
     code = await mailing.read(CODE, "ann", "Lease")
     await box.fill("000 000" if code != "000000" else "111111")
     await box.press("Enter")
@@ -79,7 +79,7 @@ async def test_a_code_is_typed_into_one_box_sent_again_and_refused_when_wrong_ol
         await box.fill("wrong!")
         async with page.expect_navigation():
             await box.press("Enter")
-    assert "Too many attempts. Wait a quarter of an hour" in await page.get_by_role("alert").inner_text()
+    assert "Too many attempts. Wait 15 minutes" in await page.get_by_role("alert").inner_text()
     assert await page.locator("#code, [name=act]").count() == 0, "there is nothing to type into"
     await accepted(page, "code-closed")
     mailing.api.clock.forward(limits.SIGNER_CODE_SECONDS + 1)
@@ -87,7 +87,7 @@ async def test_a_code_is_typed_into_one_box_sent_again_and_refused_when_wrong_ol
     await box.fill(code)
     async with page.expect_navigation():
         await box.press("Enter")
-    assert "This code is too old" in await page.get_by_role("alert").inner_text()
+    assert "This code has expired" in await page.get_by_role("alert").inner_text()
     mailing.room.taken.clear()
     async with page.expect_navigation():
         await again.click()
@@ -105,7 +105,7 @@ async def test_a_decline_says_what_follows_and_is_done_without_script(browser: B
         await opened(one, await link(office, document))
         await one.goto(f"{office.address}/sign/{people(document)['Ann']}/ways/decline")
     await accepted(looking, "decline")
-    assert "nobody can sign it any more" in await page.locator("main").inner_text()
+    assert "nobody can sign the document any more" in await page.locator("main").inner_text()
     await page.get_by_label("Reason").fill("Too dear")
     await page.get_by_role("button", name="Decline to sign").click()
     await page.get_by_role("heading", name="You have declined").wait_for()

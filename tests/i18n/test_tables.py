@@ -125,6 +125,6 @@ def test_the_words_of_one_use_have_their_names_without_it() -> None:
 
 
 def test_babel_is_loaded_by_the_first_date_and_not_before() -> None:
-    code = "import sys; from deedbox import words; words.table('de'); print('babel' in sys.modules)"
+    code = "import sys; from deedbox import i18n; i18n.table('de'); print('babel' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ran.stdout == "False\n"

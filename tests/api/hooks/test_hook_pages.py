@@ -162,7 +162,7 @@ async def test_what_cannot_be_called_is_said_beside_the_address(desk: Desk) -> N
         assert 'value="document.sent" checked' in wrong.text
         none = await client.post(HOOKS, data={"once": "b", "target_url": desk.sink.url})
         assert none.status_code == 400
-        assert "Tick at least one event" in none.text
+        assert "Select at least one event" in none.text
         assert await desk.api.rows("select count(*) from hooks") == [(0,)]
 
 

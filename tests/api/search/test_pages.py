@@ -106,7 +106,7 @@ async def test_nothing_found_suggests_what_to_try(search: Search) -> None:
         assert 'href="/app/search?q=rent&from_day=2020-01-01"' in page, "without the one filter"
         assert 'href="/app/search?q=rent&type=pdf"' in page, "without the other"
         page = await shown(client, "/app/search", q="zebra", mode="keyword")
-        assert 'href="/app/search?q=zebra"' in page, "by meaning too"
+        assert 'href="/app/search?q=zebra"' in page, "meaning as well"
         assert 'href="/app/library"' in page
 
 

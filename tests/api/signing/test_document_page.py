@@ -114,7 +114,7 @@ async def test_the_timeline_tells_who_did_what_from_where_and_that_the_chain_is_
     rows = (await office.api.get(f"/api/v1/documents/{document['id']}/audit")).json()["audit"]
     async with signed_in(office.api) as client:
         page = (await client.get(place(document))).text
-    assert f"Every row is as it was written ({len(rows)} in all)" in page
+    assert f"entries are unchanged ({len(rows)} in all)" in page
     assert all(row["hash"][:16] in page for row in rows)
     for said in (
         "Ann viewed the document",
@@ -151,7 +151,7 @@ async def test_rows_that_were_cut_off_after_the_seal_are_missed(office: Office) 
         lambda tx: tx.run("delete from audit where document_id = :id and number > 2", id=document["id"])
     )
     async with signed_in(office.api) as client:
-        assert "Rows are missing at the end" in (await client.get(place(document))).text
+        assert "Entries are missing at the end" in (await client.get(place(document))).text
 
 
 async def test_a_long_timeline_comes_in_pages_and_is_checked_whole(
@@ -175,7 +175,7 @@ async def test_void_asks_why_and_tells_it(office: Office) -> None:
         assert ("Reason (shown to everyone who was asked)" in page, 'name="reason"' in page) == (True, True)
         for reason in ("", "  ", "x" * (limits.REASON_CHARS + 1)):
             refused = await client.post(path, data={"reason": reason})
-            assert (refused.status_code, "Say why it is withdrawn" in refused.text) == (400, True)
+            assert (refused.status_code, "Give a reason of at most" in refused.text) == (400, True)
             assert reason.strip() in refused.text
         assert (await office.document(document["id"]))["status"] == "sent"
         done = await client.post(path, data={"reason": "Wrong rent"})
@@ -183,7 +183,7 @@ async def test_void_asks_why_and_tells_it(office: Office) -> None:
         after = (await client.get(done.headers["location"])).text
         assert ("Withdrawn. No mail server is set" in after, "Wrong rent" in after) == (True, True)
         again = await client.post(path, data={"reason": "Wrong rent"})
-        assert (again.status_code, "was voided" in again.text) == (409, True)
+        assert (again.status_code, "was withdrawn" in again.text) == (409, True)
     assert (await office.document(document["id"]))["void"]["reason"] == "Wrong rent"
 
 
@@ -242,7 +242,7 @@ async def test_someone_who_has_not_acted_is_corrected_and_what_is_wrong_is_said_
         assert (found["name"], found["email"], found["language"]) == ("Anna", "anna@example.com", "de")
         assert (await office.sign(document, "anna")).status_code == 200
         late = await client.get(path)
-        assert ("nothing can be corrected" in late.text, 'name="email"' in late.text) == (True, False)
+        assert ("details cannot be edited" in late.text, 'name="email"' in late.text) == (True, False)
 
 
 async def test_a_signing_link_is_shown_once_and_the_timeline_names_who_made_it(office: Office) -> None:

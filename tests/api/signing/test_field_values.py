@@ -151,7 +151,7 @@ async def test_a_program_s_number_with_two_readings_is_refused_and_the_two_ways_
         refused = await browser.put("/fields", json={"values": {where: "1.234"}})
         assert (refused.status_code, refused.json()["error"]) == (
             400,
-            "Number: 1.234 kann als zwei verschiedene Zahlen gelesen werden; schreiben Sie 1234 oder 1,234",
+            "Number: 1.234 kann als zwei verschiedene Zahlen gelesen werden; geben Sie 1234 oder 1,234 ein",
         )
         for text, kept in (("1234", "1234"), ("1,234", "1.234"), ("1.234,5", "1234.5"), ("0.5", "0.5")):
             assert (await browser.put("/fields", json={"values": {where: text}})).status_code == 200

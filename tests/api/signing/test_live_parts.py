@@ -137,7 +137,7 @@ async def test_a_watched_trail_whose_end_is_another_is_checked_from_the_first_ro
         for harm, told in {
             "update audit set hash = replace(hash, substr(hash, 1, 4), 'beef')": "The chain is broken at row 1",
             "delete from audit where number > 2": "The chain is broken at row 1",
-            "delete from audit": "Rows are missing at the end",
+            "delete from audit": "Entries are missing at the end",
         }.items():
             await office.api.deedbox.db.write(lambda tx, sql=harm: tx.run(sql))  # type: ignore[misc]
             assert told in (await page.again("timeline")).text, harm

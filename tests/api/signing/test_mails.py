@@ -224,7 +224,7 @@ async def test_without_a_named_sender_the_workspace_asks(office: Office) -> None
     await office.create(send=True)
     [mail] = await mails(office, "invitation")
     assert mail.listed.subject == "Harbour Ltd asks you to sign: Lease"
-    assert "in a way that you know already" in mail.text
+    assert "Use contact details that you already have" in mail.text
     assert mail.mail.reply_to is None
 
 
@@ -307,7 +307,7 @@ async def test_a_sealed_file_too_large_for_a_mail_is_shown_by_the_signer_s_own_l
     document = await office.sealed()
     ann, mara = sorted(await mails(office, "completion"), key=lambda mail: mail.listed.to)
     assert ann.attachments == mara.attachments == []
-    assert "too large for a mail" in ann.text
+    assert "too large to attach" in ann.text
     assert f"It is stored on the server as {document['id']}." in mara.text
     assert "/s/deed_sign_" not in mara.text
     link = str(ann.mail.letter.link)  # type: ignore[union-attr]

@@ -65,7 +65,7 @@ async def test_what_the_sender_gives_must_fit_as_well(office: Office, field: dic
     body = office.body(signers=[signer("ann"), long], fields=[{**SMALL, **field}])
     answer = await office.api.post(PATH, body)
     assert answer.status_code == 400
-    assert "too long to be printed in its field: about" in answer.json()["error"]
+    assert "too long for its field: about" in answer.json()["error"]
 
 
 async def test_a_typed_signature_must_fit_its_field(office: Office) -> None:

@@ -31,7 +31,7 @@ async def begun(client: httpx.AsyncClient, *files: tuple[str, bytes], **typed: s
 
 async def test_a_packet_is_made_of_files_drawn_on_reviewed_and_sent(office: Office) -> None:
     async with owner(office.api) as client:
-        assert "No packet yet." in shown(await client.get("/app/packets"))
+        assert "No packets yet." in shown(await client.get("/app/packets"))
         assert "New packet" in shown(await client.get("/app/new?as=packet"))
         first = await begun(client)
         people = named([signer("ann")], [signer("ben")])
@@ -91,7 +91,7 @@ async def _followed(client: httpx.AsyncClient, path: str) -> None:
         assert len(packed.namelist()) == 3
     assert (await client.get(f"{path}/certificate.pdf")).status_code == 409
     without = await client.post(f"{path}/withdraw", data={"reason": " "})
-    assert (without.status_code, "Say why it is withdrawn" in words(without)) == (400, True)
+    assert (without.status_code, "Give a reason of at most" in words(without)) == (400, True)
     assert went(await client.post(f"{path}/withdraw", data={"reason": "Wrong flat"})) == f"{path}?done=withdrawn"
     assert "Withdrawn" in shown(await client.get(path))
     assert "Move 3 documents" in shown(await client.get("/app/packets?q=mov"))

@@ -46,7 +46,7 @@ async def test_an_approver_approves_on_the_page_and_a_copy_comes_at_the_end(offi
     document = await office.create(send=True, signers=people_)
     assert sorted([mail.listed.subject or "" for mail in await mails(office)]) == [
         "Main asks you to sign: Lease",
-        "Main bittet um Ihre Zustimmung: Lease",
+        "Main bittet Sie um Ihre Zustimmung: Lease",
     ], "who gets a copy is told at the end"
     async with office.session(document, "bob") as browser:
         shown = (await browser.get("/session")).json()
@@ -107,7 +107,7 @@ async def test_a_document_is_passed_on_and_everyone_is_told(office: Office) -> N
         assert f'href="{own}/ways/delegate"' in (await browser.get(own, headers=HTML)).text
         assert 'value="delegate"' in (await browser.get(f"{own}/ways/delegate", headers=HTML)).text
         wrong = await browser.post(own, data={"act": "delegate", "name": "Eve", "email": "nobody"})
-        assert (wrong.status_code, "Give the name and the e-mail address" in wrong.text) == (400, True)
+        assert (wrong.status_code, "Enter the person's name and an email address" in wrong.text) == (400, True)
         body = {"name": "Eve", "email": "Eve@example.com", "reason": "Eve signs leases"}
         answer = await browser.post(f"{own}/delegate", json=body)
         assert answer.json() == {"status": "delegated", "document_status": "sent"}
@@ -276,7 +276,7 @@ async def test_a_host_has_a_name(office: Office) -> None:
         await browser.post(f"/login/{token.reveal()}")
         path = f"/app/documents/{document['id']}/signers/{people(document)['Ann']}/in-person"
         refused = await browser.post(path)
-        assert (refused.status_code, "Choose one on the account page" in refused.text) == (409, True)
+        assert (refused.status_code, "Add one on the account page" in refused.text) == (409, True)
     assert await trail(office, document, "signer.handed_over") == []
 
 
@@ -312,9 +312,9 @@ async def test_what_a_colleague_has_signed_with_stays_and_is_told_of_them_alone(
         page = await browser.get("", headers=HTML)
         assert (f'name="{known["Town"]}"' in page.text, "Bern" in page.text) == (False, True)
         late = await browser.put("/fields", json={"values": {known["Town"]: "Rome"}})
-        assert (late.status_code, "signed with this already" in late.text) == (400, True)
+        assert (late.status_code, "already signed with this value" in late.text) == (400, True)
     refused = await office.sign(document, "bob", values={known["Town"]: "Rome"})
-    assert (refused.status_code, "signed with this already" in refused.text) == (400, True)
+    assert (refused.status_code, "already signed with this value" in refused.text) == (400, True)
     assert (await office.sign(document, "bob", values={known["Job"]: "Cook"})).status_code == 200
     await office.completed(document)
     proved, _ = await proofs(office, document)

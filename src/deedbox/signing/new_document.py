@@ -41,7 +41,7 @@ Name: TypeAlias = Annotated[
         min_length=1,
         max_length=limits.SIGNER_NAME_CHARS,
         pattern=rf"^[^{_NO_LINES}]*[^{_UNSEEN}][^{_NO_LINES}]*$(?!\n)",
-        extra={"i18n": "not a name: it has a letter that can be seen, and no line breaks or control characters"},
+        extra={"words": "not a name: it has a letter that can be seen, and no line breaks or control characters"},
     ),
 ]
 Email: TypeAlias = Annotated[
@@ -51,7 +51,7 @@ Email: TypeAlias = Annotated[
         max_length=limits.EMAIL_CHARS,
         pattern=r"^[^@\s\x00-\x1f<>,;]+@[^@\s\x00-\x1f<>,;]+$",
         description="An e-mail address; it is compared in lower case.",
-        extra={"i18n": "not an e-mail address"},
+        extra={"words": "not an e-mail address"},
     ),
 ]
 _LANGUAGES = list(i18n.LANGUAGES)
@@ -61,7 +61,7 @@ Language: TypeAlias = Annotated[
         max_length=5,
         pattern=rf"^({'|'.join(_LANGUAGES)})(-[A-Z]{{2}})?$(?!\n)",
         description=f"One of {', '.join(f'`{one}`' for one in _LANGUAGES)}; a region may follow, as in `de-AT`.",
-        extra={"i18n": f"not one of the languages {', '.join(_LANGUAGES[:-1])} and {_LANGUAGES[-1]}"},
+        extra={"words": f"not one of the languages {', '.join(_LANGUAGES[:-1])} and {_LANGUAGES[-1]}"},
     ),
 ]
 TimeZone: TypeAlias = Annotated[
@@ -71,7 +71,7 @@ TimeZone: TypeAlias = Annotated[
         max_length=limits.TIME_ZONE_CHARS,
         pattern=r"^[A-Za-z0-9_+/-]+$",
         description="The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`.",
-        extra={"i18n": "not the IANA name of a time zone, such as Europe/Berlin"},
+        extra={"words": "not the IANA name of a time zone, such as Europe/Berlin"},
     ),
 ]
 Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="A fraction of the page as it is displayed.")]

@@ -157,7 +157,7 @@ async def test_a_forgery_is_betrayed_by_the_seal_whatever_the_receipt_says(offic
     key, good = ManifestKey(Secret("the forger's")), office.package(document).read_bytes()
     for path, problem in (
         ("data/original/01-lease.pdf", "The original files are not those that the evidence names."),
-        (package.TIMESTAMP_TOKEN, "The time-stamp beside the sealed file is not that of its seal"),
+        (package.TIMESTAMP_TOKEN, "The timestamp next to the sealed file does not belong to its seal"),
         (package.EVIDENCE_JSON, "This is not an evidence file"),
     ):
         office.package(document).write_bytes(good)

@@ -47,7 +47,7 @@ def test_a_sealed_file_is_authentic_with_its_root_and_its_evidence(folder: Path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("deed.pdf is authentic: this is what was sealed, every byte of it.\n")
     assert done.stdout.count("✓") == 8
-    assert "time-stamped  2026-06-01T12:00:00Z" in done.stdout
+    assert "timestamped  2026-06-01T12:00:00Z" in done.stdout
     assert done.stderr == ""
 
 
@@ -156,7 +156,7 @@ def test_timestamp_root_makes_an_external_time_stamp_trusted(folder: Path, offic
     alone = run(folder, "deed.pdf", "--root", "root.pem")
     assert "from an authority that this server does not trust" in alone.stdout
     done = run(folder, "deed.pdf", "--root", "root.pem", "--timestamp-root", "tsa.pem")
-    assert (done.returncode, "✓ a trusted time-stamp says when" in done.stdout) == (0, True), done.stdout
+    assert (done.returncode, "✓ a trusted timestamp proves the time" in done.stdout) == (0, True), done.stdout
 
 
 def test_the_evidence_of_another_document_explains_nothing(folder: Path, office: Office) -> None:

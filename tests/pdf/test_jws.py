@@ -115,7 +115,7 @@ def test_a_receipt_with_the_time_stamp_of_another_moment_is_altered() -> None:
     whole = receipted(made.identity, made.timestamper, NOW)
     later = made.timestamper.token(jws.digest(whole["receipt"]), NOW + timedelta(hours=1))
     shown = {**whole, "receipt_timestamp": jws._base64(later)}
-    assert verdict(shown) == ("altered", ["The time-stamp is not the one that was made with the receipt."])
+    assert verdict(shown) == ("altered", ["The timestamp is not the one created with the receipt."])
 
 
 def _of_the_past(now: datetime) -> Installation:

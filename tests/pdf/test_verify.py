@@ -256,7 +256,7 @@ def test_certificate_named_for_document_signing_elsewhere_may_seal(ours: Authori
         assert verify(sealed(ours, document(), signer=holder), ours.roots, (), NOW).verdict == "authentic"
 
 
-@pytest.mark.parametrize("case", ["the issuer left out", "the root added", "the time-stamp unit added"])
+@pytest.mark.parametrize("case", ["the issuer left out", "the root added", "the timestamp unit added"])
 def test_other_set_of_certificates_in_the_signature_is_altered(ours: Authority, clean: bytes, case: str) -> None:
     """Nobody signs the certificates in a CMS: all but one set of them are refused."""
     held = {"the issuer left out": [ours.seal], "the root added": [ours.seal, ours.issuing, ours.root]}.get(

@@ -73,7 +73,7 @@ def create(
     if as_json:
         print_json({**msgspec.structs.asdict(made.hook), **({"secret": secret} if secret else {})})
     elif secret is None:
-        click.echo(f"{made.hook.id} sends these events there already. Its secret was shown when it was made.")
+        click.echo(f"{made.hook.id} already sends these events there. Its secret was shown when it was created.")
     else:
         click.echo(f"{secret}\n")
         click.echo(f"{made.hook.id} sends to {target_url}. This secret signs it and is shown only now; keep it safe.")
@@ -195,7 +195,7 @@ class _Listen(msgspec.Struct, frozen=True):
 @click.option("--status", type=click.IntRange(200, 599), default=200, show_default=True,
               help="What to answer. A signature that does not fit is answered with 401.")  # fmt: skip
 @click.option("--count", type=click.IntRange(1, limits.HOOK_LISTEN_DELIVERIES), default=limits.HOOK_LISTEN_DELIVERIES,
-              help="End after so many deliveries.")  # fmt: skip
+              help="Stop after this many deliveries.")  # fmt: skip
 def listen(data_dir: Path | None, as_json: bool, **options: Any) -> None:
     """Receive deliveries on this machine, show each and check its signature, until Ctrl-C."""
     asked = _Listen(**options)

@@ -84,7 +84,7 @@ def _folder(settings: Settings, named: str, *, missing: bool) -> Folder:
     path = Path(named)
     if not path.is_dir() and (path.exists() or not missing):
         reason = "is no folder" if path.exists() else "does not exist"
-        step = f"Documents that were made of its files stay; {_CONFIRM} removes them."
+        step = f"Documents created from its files stay; {_CONFIRM} removes them."
         raise click.BadParameter(f"{named} {reason}. {step}", param_hint="FOLDER")
     found = LocalFolder(path, settings.data_dir)
     if len(found.address) > limits.UPLOAD_VALUE_CHARS or not found.address.isprintable():

@@ -137,7 +137,7 @@ def use(data_dir: Path | None, as_json: bool, name: str) -> None:
     if as_json:
         print_json(_state(settings))
     else:
-        click.echo(f"{model.name} is in use. The server embeds everything anew; until then the model before answers.")
+        click.echo(f"{model.name} is in use. The server re-embeds everything; until then the previous model answers.")
 
 
 def _tell_servers(settings: Settings, model: Model) -> None:

@@ -11,7 +11,7 @@ from deedbox.client import NewTemplate, Role, Template
 
 @click.group()
 def command() -> None:
-    """Make and list templates, of which documents are made.
+    """Create and list templates for documents.
 
     It talks to the server that DEEDBOX_URL names, with the key in DEEDBOX_API_KEY; without them, to the one that runs
     on the data folder."""

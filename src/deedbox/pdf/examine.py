@@ -18,7 +18,7 @@ from deedbox.pdf.trust import Path, Trust, may_seal, may_timestamp
 
 _SUB_FILTERS = {
     "seal": ("ETSI.CAdES.detached", "adbe.pkcs7.detached"),
-    "time-stamp": ("ETSI.RFC3161",),
+    "timestamp": ("ETSI.RFC3161",),
 }
 _LEVELS = {(False, False): "B-B", (False, True): "B-B", (True, False): "B-T", (True, True): "B-LT"}
 
@@ -65,7 +65,7 @@ def _examine(pdf: bytes, result: Examined, trust: Trust, now: datetime) -> None:
     if bytes.fromhex(digits.decode("ascii")) != signature.filled:
         raise BadRequest("The signature that a reader sees is not the one in the gap of the byte range.")
     result.signed = signed = cms.opened(whole)
-    if signature.kind == "time-stamp":
+    if signature.kind == "timestamp":
         _time_stamp(pdf, result, place, signed, trust)
     else:
         _seal(pdf, result, place, signed, trust, now)
@@ -101,7 +101,7 @@ def _attached(result: Examined, timestamp: Timestamp, signed: SignedData, trust:
 def _time_stamp(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: Trust) -> None:
     timestamp = cms.as_timestamp(signed)
     if not cms.timestamp_is_true(timestamp, lambda name: gap.digest(pdf, place, name)):
-        raise BadRequest("The document's time-stamp does not fit the file.")
+        raise BadRequest("The document timestamp does not match the file.")
     result.timestamp = timestamp
     _judge_path(result, signed, trust, timestamp.at)
     if result.path and not may_timestamp(signed.signer.dump()):
@@ -116,7 +116,7 @@ def _timestamp_trusted(timestamp: Timestamp, path: Path, trust: Trust) -> bool:
 
 
 def _judge_path(result: Examined, signed: SignedData, trust: Trust, at: datetime) -> None:
-    of_timestamp = result.signature.kind == "time-stamp"
+    of_timestamp = result.signature.kind == "timestamp"
     result.path = trust.path(signed.signer.dump(), _ders(signed), at, of_timestamp=of_timestamp)
     result.distrust = result.path.reason
     result.revoked = trust.revoked(result.path, at) if result.path else None
@@ -145,7 +145,7 @@ def described(result: Examined, has_validation_data: bool) -> report.Signature |
 
 
 def _described(result: Examined, signed: SignedData, has_validation_data: bool) -> report.Signature:
-    claimed = None if result.signature.kind == "time-stamp" else cms.signed_time(signed)
+    claimed = None if result.signature.kind == "timestamp" else cms.signed_time(signed)
     return report.Signature(
         signer=_common_name(signed.signer),
         certificate=_certificate(signed.signer),
@@ -157,8 +157,8 @@ def _described(result: Examined, signed: SignedData, has_validation_data: bool) 
 
 
 def _level(result: Examined, signed: SignedData, has_validation_data: bool) -> str:
-    if result.signature.kind == "time-stamp":
-        return "document time-stamp"
+    if result.signature.kind == "timestamp":
+        return "document timestamp"
     if result.signature.sub_filter != "ETSI.CAdES.detached" or not cms.names_certificate(signed):
         return "CMS"
     return f"PAdES {_LEVELS[result.timestamp is not None, has_validation_data]}"

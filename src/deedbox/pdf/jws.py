@@ -113,7 +113,7 @@ def judge(compact: str, token: str, typ: str, anchors: Anchors, now: datetime) -
 
 
 def _described(held: Signed, stamp: Token) -> Any:
-    return described(held.signer, "JWS with time-stamp", None, stamp.at, stamp)
+    return described(held.signer, "JWS with timestamp", None, stamp.at, stamp)
 
 
 def _algorithm(key: object) -> str | None:

@@ -49,7 +49,7 @@ class PdfSignature(Struct, frozen=True, kw_only=True):
     """One signature as its dictionary describes it; nothing of it is checked."""
 
     field: str
-    kind: Literal["seal", "time-stamp"]
+    kind: Literal["seal", "timestamp"]
     sub_filter: str | None
     byte_range: list[Any]
     filled: bytes
@@ -141,7 +141,7 @@ def _described(signature: EmbeddedPdfSignature) -> PdfSignature:
     notes = private if isinstance(private, DictionaryObject) else {}
     return PdfSignature(
         field=signature.field_name,
-        kind="time-stamp" if _value(described, "/Type") == "/DocTimeStamp" else "seal",
+        kind="timestamp" if _value(described, "/Type") == "/DocTimeStamp" else "seal",
         sub_filter=_text(_value(described, "/SubFilter")),
         byte_range=[int(number) if isinstance(number, int) else number for number in signature.byte_range],
         filled=signature.pkcs7_content,

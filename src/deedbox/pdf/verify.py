@@ -122,8 +122,8 @@ def _stamped(data: bytes, stamp: Stamp, trust: Trust, *, demanded: bool) -> Sign
     token = timestamp.read(gap.contents(data, place), lambda name: gap.digest(data, place, name), exact=False)
     path = judge.token_path(token, trust)
     if demanded and not path:
-        raise Malformed(f"The time-stamp that was added at {instant(token.at)} is not trusted here: {path.reason}")
-    return judge.described(token.signer, "document time-stamp", "ETSI.RFC3161", None, token)
+        raise Malformed(f"The timestamp that was added at {instant(token.at)} is not trusted here: {path.reason}")
+    return judge.described(token.signer, "document timestamp", "ETSI.RFC3161", None, token)
 
 
 def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Report:

@@ -213,7 +213,7 @@ class _Search:
             found = await self._look_up(begun) if begun else None
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 return found
-        raise Unavailable("The index is being made anew. Try again in a moment.")
+        raise Unavailable("The index is being rebuilt. Try again in a moment.")
 
     async def _current(self) -> tuple[Serving, Index]:
         return await self._engine.current(self._workspace_id, patient=self._question.patient)

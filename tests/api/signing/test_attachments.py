@@ -176,7 +176,11 @@ async def test_all_of_it_works_on_the_plain_page(office: Office) -> None:
         assert 'value="a dog"' in refused.text, "what is typed stays, though the file is refused"
         wrong = {**typed, known["Postcode"]: "none"}
         refused = await browser.post(upload, data=wrong, files={part: ("p.pdf", PASSPORT)})
-        assert (refused.status_code, "not have the required format" in refused.text, 'value="none"' in refused.text) == (
+        assert (
+            refused.status_code,
+            "not have the required format" in refused.text,
+            'value="none"' in refused.text,
+        ) == (
             400,
             True,
             True,

@@ -280,7 +280,7 @@ async def test_an_authority_that_fails_is_asked_once_for_all_that_wait(
         async with opened(database_url, tmp_path / "data", clock, **settings) as later:
             await later.deedbox.jobs.run_due()
             errors = await later.rows("select error from jobs where kind = 'upgrade_seal'")
-        assert [error for (error,) in errors] == ["The time-stamp authority answered with status 503"] * 3
+        assert [error for (error,) in errors] == ["The timestamp authority answered with status 503"] * 3
         assert len(failing.queries) == 4
 
 

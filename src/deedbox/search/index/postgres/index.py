@@ -167,7 +167,7 @@ class PostgresIndex:
         def run(tx: Tx) -> list[T]:
             index = index_rows.find(tx, self._place)
             if (index.watermark if index else 0) < mark:
-                raise Unavailable("The index is being made anew. Try again in a moment.")
+                raise Unavailable("The index is being rebuilt. Try again in a moment.")
             return search(tx, index) if index and index.chunks else nothing
 
         return self._db.read_here(run)

@@ -53,7 +53,7 @@ async def test_a_key_of_the_page_is_shown_once_works_and_is_refused_once_revoked
         assert (await api.get("/api/v1/me", key=key)).status_code == 401
         changes = unescape((await client.get("/app/settings/audit?kind=key")).text)
         said = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", changes))
-        for act in ("revoked the key Payroll 2", "changed the key Payroll 2", "made the key Payroll"):
+        for act in ("revoked the key Payroll 2", "changed the key Payroll 2", "created the key Payroll"):
             assert f"Owner {act}" in said, said
         assert "Payroll" not in (await client.get("/app/settings/audit?kind=hook")).text
         assert (await client.get("/app/settings")).headers["Location"] == KEYS

@@ -227,7 +227,7 @@ async def test_a_test_mail_goes_to_whoever_asks_and_its_outcome_is_told(
     assert "To mara@example.com, past the queue" in page.text
     assert "not use TLS" in page.text
     assert (sent.status_code, sent.headers["location"]) == (303, "/app/settings/mail?done=tested")
-    assert "The mail server took the mail to mara@example.com" in told.text
+    assert "The mail server accepted the email to mara@example.com" in told.text
     assert [mail.rcpt_tos for mail in room.taken] == [["mara@example.com"]] * limits.MAIL_TESTS_PER_MINUTE
     assert last.status_code == 429
 

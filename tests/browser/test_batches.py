@@ -112,7 +112,7 @@ async def test_a_packet_goes_from_files_over_people_fields_and_review_and_is_fol
     await page.get_by_role("button", name="Signature", exact=True).click()
     await page.locator(".paper").nth(2).click(position={"x": 200, "y": 300})
     await page.keyboard.press("Escape")
-    await expect(page.get_by_text("Ben has no signature field yet. Without one, a place is added")).to_be_visible()
+    await expect(page.get_by_text("Ben has no signature field yet. If you add none, one is placed")).to_be_visible()
     await accepted(page, "packet-fields")
     await page.get_by_role("link", name="Review and send").click()
     await expect(page.locator("section", has=page.locator("#documents"))).to_contain_text("2 pages · 1 field")

@@ -164,6 +164,6 @@ async def test_what_is_broken_or_ended_may_be_shown_to_anyone(browser: Browser, 
         lambda tx: tx.run("update audit set actor = 'sgn_x' where document_id = :id and number = 3", id=document["id"])
     )
     await page.goto(f"{office.address}/app/documents/{document['id']}")
-    await expect(page.get_by_text("The chain is broken at row 3")).to_be_visible()
+    await expect(page.get_by_text("The chain is broken at entry 3")).to_be_visible()
     await expect(page.get_by_text("The rent is too high.").first).to_be_visible()
     await accepted(page, "document-broken")

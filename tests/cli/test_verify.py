@@ -65,7 +65,7 @@ def test_one_changed_byte_is_altered_and_exits_with_1(folder: Path) -> None:
     (folder / "deed.pdf").write_bytes(data)
     done = run(folder, "deed.pdf", "--root", "root.pem")
     assert (done.returncode, "deed.pdf is altered" in done.stdout) == (1, True)
-    assert "✗ every signature fits the file" in done.stdout
+    assert "✗ every signature matches the file" in done.stdout
 
 
 def test_without_a_root_the_seal_is_unrecognised_and_the_next_step_is_named(folder: Path) -> None:

@@ -129,7 +129,7 @@ def delete(data_dir: Path | None, as_json: bool, hook_id: str) -> None:
 @json_option
 @click.option("--hook", "hook_id", callback=_text, help="The webhook that missed something; needs --since.")
 @click.option("--since", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]),
-              help="Send it again what never reached it since then, for example 2027-01-31T00:00:00Z")  # fmt: skip
+              help="Resend events not delivered since this time, for example 2027-01-31T00:00:00Z")  # fmt: skip
 @click.argument("delivery_id", required=False, callback=_text)
 def replay(
     data_dir: Path | None, as_json: bool, hook_id: str | None, since: datetime | None, delivery_id: str | None

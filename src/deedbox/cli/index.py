@@ -41,7 +41,7 @@ def _collection(context: click.Context, option: click.Parameter, given: str) -> 
 @json_option
 @click.option("--collection", default=DEFAULT_COLLECTION, show_default=True, callback=_collection,
               help="Where the documents of new files lie; known ones stay where they are.")  # fmt: skip
-@click.option("--watch", is_flag=True, help="Go on until interrupted: take in what changes from then on.")
+@click.option("--watch", is_flag=True, help="Keep running until interrupted and add new or changed files.")
 @click.option("--every", type=click.FloatRange(0.1, 3600), metavar="SECONDS",
               help="How often --watch looks. Default: "
               f"{limits.FOLDER_LOOK_SECONDS}, and {limits.BUCKET_LOOK_SECONDS} for a bucket.")  # fmt: skip

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 MEANING = {
     "authentic": "this is what was answered, to the last character.",
     "altered": "this is not what was answered.",
-    "unrecognised": "this is signed, by someone whom nothing here vouches for.",
+    "unrecognised": "this is signed, but no trusted certificate vouches for the signer.",
 }
 CHECKS = {
     "intact": "the receipt's signature and timestamp match",
     "covers_entire_file": "the answer is the one that was signed",
-    "trusted": "its certificate leads to a root that is trusted here",
+    "trusted": "its certificate chains to a trusted root",
     "revocation": "no certificate was revoked when it signed",
     "timestamp": "a trusted timestamp proves the time",
 }

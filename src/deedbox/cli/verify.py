@@ -28,23 +28,23 @@ PARTS = "deedbox.pdf.parts"
 
 MEANING = {
     "authentic": "this is what was sealed, every byte of it.",
-    "extended": "this is what was sealed, every byte of it, and after it only what keeps it verifiable.",
+    "extended": "this is what was sealed, every byte of it, and only data that keeps it verifiable was added later.",
     "altered": "this is not what was signed.",
-    "unrecognised": "this is signed, by someone whom nothing here vouches for.",
-    "unsigned": "this has no signature.",
+    "unrecognised": "this is signed, but no trusted certificate vouches for the signer.",
+    "unsigned": "this is not signed.",
     "unexplained": "this could not be checked against what was sealed.",
 }
 _COLOURS = {"authentic": "green", "extended": "green", "altered": "red"}
 _SIGNS = {True: ("✓", "green"), False: ("✗", "red"), None: ("–", "yellow")}
 CHECKS = {
-    "intact": "every signature fits the file",
+    "intact": "every signature matches the file",
     "covers_entire_file": "the seal, or a later timestamp, covers every byte of the file",
-    "modifications_allowed": "nothing came after the seal but what keeps it verifiable",
-    "trusted": "its certificate leads to a root that is trusted here",
-    "revocation": "no certificate was revoked when it sealed",
+    "modifications_allowed": "nothing was added after the seal except data that keeps it verifiable",
+    "trusted": "its certificate chains to a trusted root",
+    "revocation": "no certificate was revoked at the time of sealing",
     "timestamp": "a trusted timestamp proves the time",
-    "known_to_us": "the records, or the evidence file, name this very file",
-    "audit_chain": "the audit trail is whole, and the one that was sealed",
+    "known_to_us": "the records, or the evidence file, contain exactly this file",
+    "audit_chain": "the audit trail is complete and matches the sealed one",
 }
 _BY_EVIDENCE = ("known_to_us", "audit_chain")
 

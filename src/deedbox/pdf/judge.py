@@ -82,7 +82,7 @@ def _true(form: SealedForm, digest: bytes) -> _Seal:
     """The seal, if it fits the file and no byte of it could be another; Malformed says why not."""
     signed = cms.own(form.cms_der)
     if (signed.content_type, signed.content, signed.digest) != (cms.DATA, None, digest):
-        raise Malformed("The signature does not fit the file: what was signed is not what is here")
+        raise Malformed("The signature does not match the file: different content was signed")
     # Of an authority's signature under a certificate there are two as well: only those under the seal are taken.
     if set(signed.certificates) != cms.carried_by(signed.signer, form.order.certificates):
         raise Malformed("The signature does not hold exactly the certificates that it was made with")

@@ -137,11 +137,11 @@ async def test_a_broken_chain_is_shown_with_its_row(office: Office) -> None:
     )
     async with signed_in(office.api) as client:
         page = (await client.get(place(document))).text
-        assert "The chain is broken at row 2" in page
+        assert "The chain is broken at entry 2" in page
         assert page.count("Changed after it was written") == 1
         assert page.count('class="broken"') == 1
         part = await client.get(place(document), headers={"X-Part": "timeline"})
-        assert "The chain is broken at row 2" in part.text
+        assert "The chain is broken at entry 2" in part.text
     assert len(rows) > 2
 
 
@@ -218,7 +218,7 @@ async def test_those_whose_turn_it_is_are_reminded_once_an_hour(office: Office) 
         assert (await client.post(path)).headers["location"] == f"{place(document)}?done=reminded"
         office.api.clock.forward(60)
         soon = await client.post(path)
-        assert (soon.status_code, "You can remind them again in 59 minutes." in soon.text) == (429, True)
+        assert (soon.status_code, "You can send another reminder in 59 minutes." in soon.text) == (429, True)
         # The form's own address answers no GET: the page names the one that does.
         assert f'<body class="desk" data-page="{place(document)}">' in soon.text
         assert "data-page" not in (await client.get(f"{place(document)}?before=2")).text
@@ -250,7 +250,7 @@ async def test_a_signing_link_is_shown_once_and_the_timeline_names_who_made_it(o
     async with signed_in(office.api) as client:
         made = await client.post(f"{person(document, 'ann')}/link")
         assert made.status_code == 200
-        assert "Whoever has the link acts for Ann" in made.text
+        assert "Anyone with the link can act for Ann" in made.text
         found = re.search(r'value="[^"]*(/s/deed_sign_[\w-]+)"', made.text)
         assert found
         assert found[1] not in (await client.get(person(document, "ann"))).text

@@ -310,7 +310,7 @@ async def test_a_form_of_all_documents_of_a_packet_is_read_and_not_while_others_
         assert longest < alone / 2, "nobody else was answered while a form was read"
         large = await browser.post(own, content=b"x=" + b"A" * limits.SIGNING_BODY_BYTES, headers=headers)
         assert (large.status_code, 'value="x"' in large.text) == (413, True)
-        assert "The picture of your signature cannot be used. Take a PNG or JPEG of at most 2 MB" in large.text
+        assert "The image of your signature cannot be used. Use a PNG or JPEG of at most 2 MB" in large.text
 
 
 def shared(kind: str, at: int = 0, **more: Any) -> dict[str, Any]:

@@ -125,8 +125,8 @@ async def test_whoever_watches_a_trail_has_only_new_rows_checked_and_whoever_ope
         assert checked[rows:] == [rows + 1]
         change = "update audit set at = '2020-01-01T00:00:00Z' where document_id = :id and number = :number"
         await office.api.deedbox.db.write(lambda tx: tx.run(change, id=document["id"], number=1))
-        assert "The chain is broken at row 1" in (await client.get(page.path)).text
-        assert "The chain is broken at row 1" in (await client.get(page.path, headers={"X-Part": "timeline"})).text
+        assert "The chain is broken at entry 1" in (await client.get(page.path)).text
+        assert "The chain is broken at entry 1" in (await client.get(page.path, headers={"X-Part": "timeline"})).text
 
 
 async def test_a_watched_trail_whose_end_is_another_is_checked_from_the_first_row(office: Office) -> None:
@@ -135,8 +135,8 @@ async def test_a_watched_trail_whose_end_is_another_is_checked_from_the_first_ro
         page = Parts(client, f"/app/documents/{document['id']}")
         await page.begin()
         for harm, told in {
-            "update audit set hash = replace(hash, substr(hash, 1, 4), 'beef')": "The chain is broken at row 1",
-            "delete from audit where number > 2": "The chain is broken at row 1",
+            "update audit set hash = replace(hash, substr(hash, 1, 4), 'beef')": "The chain is broken at entry 1",
+            "delete from audit where number > 2": "The chain is broken at entry 1",
             "delete from audit": "Entries are missing at the end",
         }.items():
             await office.api.deedbox.db.write(lambda tx, sql=harm: tx.run(sql))  # type: ignore[misc]

@@ -98,7 +98,7 @@ async def test_two_of_three_with_a_decline_are_told_the_truth(office: Office) ->
     assert "Cas" not in ann.text + ben.text
     own, sender = sorted(await mails(office, "declined"), key=lambda mail: mail.listed.to)
     assert own.listed.subject == "You have declined to sign: Lease"
-    assert "If it was not you, tell Mara Lind (Harbour Ltd) at once." in own.text
+    assert "If this was not you, tell Mara Lind (Harbour Ltd) immediately." in own.text
     assert sender.listed.subject == "One person has declined: Lease"
     assert "Cas has declined to sign this document. The others can still complete it." in sender.text
 
@@ -111,7 +111,7 @@ async def test_who_is_no_longer_needed_hears_so(office: Office) -> None:
     [mail] = await mails(office, "not_needed")
     assert mail.listed.to == "eve@example.com"
     assert mail.listed.subject == "Your signature is no longer needed: Lease"
-    assert "Enough people of Desk have signed this document" in mail.text
+    assert "Enough people from Desk have signed this document" in mail.text
     await office.sign(document, "fay")
     await office.completed(document)
     assert await told(office) == [

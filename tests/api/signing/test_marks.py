@@ -74,7 +74,7 @@ async def test_a_typed_signature_must_fit_its_field(office: Office) -> None:
     signature = {"kind": "typed", "text": "Ann Theodora Wilhelmina Cholmondeley-Featherstonehaugh"}
     refused = await office.sign(document, "ann", signature=signature)
     assert refused.status_code == 400
-    assert refused.json()["error"].startswith("Your signature on page 1 is too long to be printed in its field: about")
+    assert refused.json()["error"].startswith("Your signature on page 1 is too long for its field: about")
     assert (await office.document(document["id"]))["status"] == "sent"
 
 

@@ -208,7 +208,7 @@ async def test_packet_page_corrects_a_signer_links_and_terms(mailing: Mailing) -
         path = f"/app/packets/{packet['id']}"
         [row] = re.findall(rf'href="({path}/signers/[^"]+)" dir="auto">Ann<', (await client.get(path)).text)
         beside = shown(await client.get(f"/app/documents/{packet['documents'][0]['id']}"))
-        assert "Remind, correct and withdraw there: Open the packet" in beside
+        assert "Send reminders, edit and withdraw on the packet's page: Open the packet" in beside
         person = await client.get(row)
         assert [f'action="{row}{one}"' in person.text for one in ("", "/link", "/in-person")] == [True] * 3
         right = {"name": "Ann", "email": "wrong@", "language": "en", "once": once(person)}

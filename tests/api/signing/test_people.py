@@ -113,10 +113,10 @@ async def test_a_document_is_passed_on_and_everyone_is_told(office: Office) -> N
         assert answer.json() == {"status": "delegated", "document_status": "sent"}
         again = await browser.post(f"{own}/delegate", json=body)
         assert (again.status_code, faults(f"{own}/delegate", again, 409)) == (409, [])
-        assert "You have passed this document on to Eve" in (await browser.get(own, headers=HTML)).text
+        assert "You have delegated this document to Eve" in (await browser.get(own, headers=HTML)).text
         assert (await browser.get(path, headers=HTML)).status_code == 200, "the old link says what happened"
     letters = {(mail.listed.to.partition("@")[0], mail.listed.kind): mail.text for mail in await mails(office)}
-    assert "Ann has passed this document on to Eve (eve@example.com)" in letters["mara", "delegated"]
+    assert "Ann has delegated this document to Eve (eve@example.com)" in letters["mara", "delegated"]
     assert "Eve signs leases" in letters["mara", "delegated"]
     assert "If it was not you" in letters["ann", "delegated"]
     assert "Ann was asked first" in letters["eve", "invitation"]

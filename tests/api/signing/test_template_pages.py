@@ -287,7 +287,7 @@ async def test_other_files_keep_the_fields_that_have_a_page_in_them_and_name_the
         assert went(await upload(client, f"{path}/files", [("short.pdf", short)], **form)) == f"{path}?done=saved"
         now = (await office.api.get(f"/api/v1{path[4:]}")).json()
         assert (now["version"], [one["label"] for one in now["fields"]]) == (2, ["City"])
-        assert "have no place in its files and are gone: Rent, Deposit." in shown(await client.get(path))
+        assert "did not fit the new files and were removed: Rent, Deposit." in shown(await client.get(path))
         assert "were removed" not in shown(await client.get(f"{path}?version=1"))
         word_processor.write_bytes(short)
         assert went(await upload(client, f"{path}/files", [("lease.docx", docx("Lease"))])) == f"{path}?done=saved"

@@ -142,14 +142,14 @@ async def test_a_root_that_someone_else_stamped_is_found(office: Archivist, cloc
     await restamped(office, tree, token)
     found = await verdicts(office)
     assert [one.proven for one in found] == [False, False]
-    assert "not trusted here" in str(found[1].problem)
+    assert "this server does not trust" in str(found[1].problem)
 
 
 async def test_a_forged_package_is_not_excused_by_another_key(office: Archivist) -> None:
     document = await office.archived()
     forge(office, document, ManifestKey(Secret("the forger's")), lambda found: found)
     await receipted(office, document)
-    assert "another key than the one that the receipt names" in str(await problems(office))
+    assert "a different key from the one in the receipt" in str(await problems(office))
 
 
 async def test_a_forgery_is_betrayed_by_the_seal_whatever_the_receipt_says(office: Archivist) -> None:

@@ -107,7 +107,7 @@ def test_a_time_stamp_of_another_authority_does_not_make_the_time() -> None:
     made, other = installation(), Office("Elsewhere")
     shown = receipted(made.identity, other.timestamper, NOW)
     found = command.judged(receipt.split(file(shown)), Anchors([made.root.der]))
-    assert (found.checks.timestamp, "not trusted here" in found.reasons[-1]) == (None, True)
+    assert (found.checks.timestamp, "this server does not trust" in found.reasons[-1]) == (None, True)
 
 
 def test_a_receipt_with_the_time_stamp_of_another_moment_is_altered() -> None:

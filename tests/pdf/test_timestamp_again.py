@@ -147,7 +147,7 @@ def test_a_time_stamp_that_is_missing_shows_until_there_is_one() -> None:
 def test_a_time_stamp_too_large_for_the_gap_is_refused() -> None:
     pdf = sealed(shapes.plain())
     found = timestamp_again.last_seal(pdf, 0)
-    with pytest.raises(BadRequest, match="larger than the room"):
+    with pytest.raises(BadRequest, match="larger than the space"):
         found.with_timestamp(bytes(found.contents_length))
 
 

@@ -129,7 +129,7 @@ async def test_void_ends_a_draft_silently_and_a_sent_document_aloud(desk: Desk) 
     assert (await desk.void(sent, "a mistake")).status == "voided"
     assert (await desk.events(sent))[-1] == "document.voided"
     for document in (draft, sent):
-        with pytest.raises(Conflict, match="was withdrawn"):
+        with pytest.raises(Conflict, match="was voided"):
             await desk.void(document)
     with pytest.raises(Conflict, match="was withdrawn"):
         await desk.sign(sent, "ann")

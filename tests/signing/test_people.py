@@ -66,7 +66,7 @@ async def test_copies_end_with_the_document_and_nobody_tells_them(desk: Desk) ->
 
 async def test_what_only_gets_copies_cannot_be_sent(desk: Desk) -> None:
     draft = await desk.draft(signers=[lone("cem", role="cc")])
-    with pytest.raises(BadRequest, match="someone has to sign or approve"):
+    with pytest.raises(BadRequest, match="add someone who signs or approves"):
         await desk.send(draft.id)
 
 

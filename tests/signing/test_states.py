@@ -40,7 +40,7 @@ ALLOWED = {
 def test_every_move_leads_where_the_contract_says_or_nowhere(status: Status, move: Move) -> None:
     expected = ALLOWED.get(status, {}).get(move)
     if expected is None:
-        with pytest.raises(Conflict, match="so this is no longer possible"):
+        with pytest.raises(Conflict, match="so this cannot be done"):
             after(status, move)
     else:
         assert after(status, move) == expected

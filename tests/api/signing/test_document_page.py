@@ -183,7 +183,7 @@ async def test_void_asks_why_and_tells_it(office: Office) -> None:
         after = (await client.get(done.headers["location"])).text
         assert ("Withdrawn. No mail server is set" in after, "Wrong rent" in after) == (True, True)
         again = await client.post(path, data={"reason": "Wrong rent"})
-        assert (again.status_code, "was withdrawn" in again.text) == (409, True)
+        assert (again.status_code, "was voided" in again.text) == (409, True)
     assert (await office.document(document["id"]))["void"]["reason"] == "Wrong rent"
 
 

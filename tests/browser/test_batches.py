@@ -137,7 +137,7 @@ async def test_a_packet_goes_from_files_over_people_fields_and_review_and_is_fol
     await page.get_by_role("button", name="Remind Dora").click()
     await expect(page.get_by_text("no mail server is set")).to_be_visible()
     await page.get_by_role("button", name="Withdraw").first.click()
-    await page.get_by_label("Why?").fill("Another flat")
+    await page.get_by_label("Reason (shown to everyone who was asked)").fill("Another flat")
     await page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
     await expect(page.get_by_text("Nobody can sign it any more")).to_be_visible()
 
@@ -155,7 +155,7 @@ async def test_a_bulk_send_goes_from_a_table_to_a_bar_that_stays_when_it_is_clos
     await page.get_by_label("Table of people").set_input_files(table)
     await accepted(page, "bulk-new")
     await page.get_by_role("button", name="Continue").click()
-    await expect(page.get_by_label("Means: E-mail")).to_have_value("Tenant.email")
+    await expect(page.get_by_label("Used as: E-mail")).to_have_value("Tenant.email")
     await accepted(page, "bulk-columns")
     await page.get_by_text("Title, message and rate").click()
     await page.get_by_label("Maximum rows per minute").fill("60")

@@ -68,7 +68,7 @@ async def test_a_document_is_withdrawn_by_keyboard_alone(browser: Browser, offic
     page = await opened(browser, office, f"/app/documents/{document['id']}")
     await pressed(page, "Withdraw")
     await expect(page.get_by_role("button", name="Cancel")).to_be_focused()
-    await typed(page, "Why?", "Another flat")
+    await typed(page, "Reason (shown to everyone who was asked)", "Another flat")
     await pressed(page, "Withdraw")
     await expect(page.get_by_text("Another flat").first).to_be_visible()
     assert (await office.document(document["id"]))["status"] == "voided"

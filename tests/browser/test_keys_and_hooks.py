@@ -65,7 +65,7 @@ async def test_the_copied_curl_answers_200_and_revoked_the_next_is_401(browser: 
     await page.get_by_role("button", name="Send documents").click()
     await expect(page.get_by_role("button", name="Send documents")).to_have_attribute("aria-pressed", "true")
     await expect(page.get_by_label("Withdraw documents")).to_be_checked()
-    await page.get_by_role("checkbox", name="Search Ask").check()
+    await page.get_by_role("checkbox", name="Search Search").check()
     await expect(page.get_by_role("button", name="Send documents")).to_have_attribute("aria-pressed", "false")
     await accepted(page, "key-new")
     await page.get_by_role("button", name="Create key").click()

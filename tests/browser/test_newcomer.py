@@ -91,7 +91,7 @@ async def placed(page: Page, film: Film) -> None:
         await page.locator(".people button", has_text=person).click()
         await dragged(page, signature, paper, across, 0.8)
     await expect(page.locator(".paper button")).to_have_count(2)
-    await expect(page.locator("#kept")).to_contain_text("kept")
+    await expect(page.locator("#kept")).to_contain_text("saved")
     await film.take(page, "fields")
     await page.get_by_role("link", name="Review").click()
     await page.wait_for_url("**/review")

@@ -43,7 +43,7 @@ async def test_the_opening_card_follows_what_is_typed_and_signers_follow_what_is
     button, ours = card.locator(".btn.main"), page.locator("#branding .btn.main")
     await expect(ours).to_have_css("background-color", "rgb(31, 92, 77)")
     told = await page.locator("#preview .note").inner_text()
-    shown = re.findall("show #([0-9a-f]{6})", told)[0]
+    shown = re.findall("use #([0-9a-f]{6})", told)[0]
     colour = "rgb({}, {}, {})".format(*bytes.fromhex(shown))
     await expect(button).to_have_css("background-color", colour)
     await page.get_by_label("Sites that may embed signing").fill("http://shop.example.com")

@@ -227,7 +227,10 @@ DISCORDANT: list[tuple[list[NewField], str]] = [
     ([asked("radio", group="g", read_only=True, default="true"), asked("radio", group="g", label="b")], "all be"),
     ([asked("text", max_length=3, default="four")], "At most 3 characters"),
     ([asked("text", pattern="[0-9]+", default="four")], "not have the required format"),
-    ([asked("text", pattern="[0-9]+"), asked("date", label="b", show_if=ShowIf("One", "x"))], "not have the required format"),
+    (
+        [asked("text", pattern="[0-9]+"), asked("date", label="b", show_if=ShowIf("One", "x"))],
+        "not have the required format",
+    ),
     ([asked("attachment", label=f"a{n}") for n in range(21)], "at most 20 attachments"),
 ]
 

@@ -48,7 +48,7 @@ MEANING: dict[Code, str] = {
     Code.METHOD_NOT_ALLOWED: "The path exists, with other methods; `Allow` lists them.",
     Code.TIMED_OUT: "The request took too long and was stopped.",
     Code.CONFLICT: "The resource is not in a state that allows this.",
-    Code.IDEMPOTENCY_CONFLICT: "The Idempotency-Key was used before with another request.",
+    Code.IDEMPOTENCY_CONFLICT: "The Idempotency-Key has already been used with a different request.",
     Code.IDEMPOTENCY_IN_PROGRESS: "A request with the same Idempotency-Key is still running; try again shortly.",
     Code.TOO_LARGE: "The body is larger than the route allows.",
     Code.UNSUPPORTED_MEDIA_TYPE: "The Content-Type of the body is not one the route reads.",

@@ -114,7 +114,7 @@ async def test_the_timeline_tells_who_did_what_from_where_and_that_the_chain_is_
     rows = (await office.api.get(f"/api/v1/documents/{document['id']}/audit")).json()["audit"]
     async with signed_in(office.api) as client:
         page = (await client.get(place(document))).text
-    assert f"entries are unchanged ({len(rows)} in all)" in page
+    assert f"All {len(rows)} entries are unchanged" in page
     assert all(row["hash"][:16] in page for row in rows)
     for said in (
         "Ann viewed the document",

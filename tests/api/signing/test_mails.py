@@ -189,7 +189,7 @@ async def test_the_invitation_says_who_asks_for_whom_and_how_to_tell_that_it_is_
     [mail] = await mails(office, "invitation")
     assert mail.listed.subject == "Mara Lind (Harbour Ltd) asks you to sign: Lease"
     assert "From: Mara Lind (Harbour Ltd)" in mail.text
-    assert f"ask Mara Lind before you open the link: {SENDER}" in mail.text
+    assert f"contact Mara Lind before you open the link: {SENDER}" in mail.text
     host = urlsplit(office.api.deedbox.address).netloc
     assert f"The link leads to {host}. You will never be asked for a password or a payment to sign." in mail.text
     assert mail.mail.reply_to is not None

@@ -233,7 +233,8 @@ async def test_the_certificate_is_sealed_and_tells_how_each_one_signed(office: O
     text = told(certificate)
     for words in (
         "Link issued to the sender's system with key", "the sender vouches for the person", "Delivered 1 December 2026",
-        "Tick Yes", "UTC+9", f"/verify/{found['verification_code']}", "I agree to sign this document electronically",
+        "Checkbox Yes",
+        "UTC+9", f"/verify/{found['verification_code']}", "I agree to sign this document electronically",
         "Ich bin damit einverstanden",
     ):  # fmt: skip
         assert words in text, words

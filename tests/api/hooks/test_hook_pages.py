@@ -148,7 +148,7 @@ async def test_a_webhook_is_paused_resumed_changed_recovered_and_deleted_and_the
         assert (await client.get(page)).status_code == 404
         told = unescape((await client.get("/app/settings/audit?kind=hook")).text)
     said = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", told))
-    acts = ["made", "paused", "resumed"]
+    acts = ["created", "paused", "resumed"]
     for act in (*(f"{verb} the webhook to 127.0.0.1" for verb in acts), "changed the webhook to Ledger"):
         assert f"Owner {act}" in said, said
     assert "Owner deleted the webhook to Ledger" in said

@@ -332,7 +332,7 @@ async def test_an_expiry_noticed_late_tells_the_end_that_was_set(office: Office)
     office.api.clock.forward(90 * 86400)
     assert (await office.document(document["id"]))["status"] == "expired"
     [mail] = await mails(office, "expired")
-    assert "ended on 2 March 2026, 10:00 UTC" in mail.text
+    assert "was 2 March 2026, 10:00 UTC" in mail.text
 
 
 async def test_without_a_sender_s_address_the_owner_hears(office: Office) -> None:

@@ -110,7 +110,7 @@ async def test_files_of_a_packet_are_refused_and_opened_each_by_itself(office: O
         assert (await client.post(f"{first}/people", data=named([signer("ann")]))).status_code == 303
         locked = await client.post(f"{first}/send", data=await review(client, first))
         assert (locked.status_code, 'name="unlock.1"' in locked.text) == (400, True), "asked for once more"
-        assert "Secret.pdf The password" in words(locked)
+        assert "Secret.pdf Enter the password again" in words(locked)
         opened = {"unlock.1": PASSWORD}
         assert went(await client.post(f"{first}/send", data=await review(client, first) | opened))
         [packet] = (await office.api.get("/api/v1/packets")).json()["packets"]

@@ -119,7 +119,7 @@ async def test_a_document_is_passed_on_and_everyone_is_told(office: Office) -> N
     assert "Ann has delegated this document to Eve (eve@example.com)" in letters["mara", "delegated"]
     assert "Eve signs leases" in letters["mara", "delegated"]
     assert "If this was not you" in letters["ann", "delegated"]
-    assert "Ann was asked first" in letters["eve", "invitation"]
+    assert "Ann was asked to do this and delegated it to you" in letters["eve", "invitation"]
     [row] = await trail(office, document, "signer.delegated")
     assert (row["actor"], row["detail"]["email"]) == (people(document)["Ann"], "eve@example.com")
     assert (row["detail"]["reason"], row["detail"]["identity"]) == ("Eve signs leases", "kept_link")
@@ -192,7 +192,7 @@ async def test_whoever_has_the_corrected_address_begins_anew(office: Office) -> 
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [({"status": "signed"}, "status: cannot be changed"), ({"role": "cc"}, "role: cannot be changed"), ({}, "Nothing"),
+    [({"status": "signed"}, "status: cannot be changed"), ({"role": "cc"}, "role: cannot be changed"), ({}, "No changes"),
      ({"time_zone": "Mars/Base"}, "not a time zone"), ({"email": "nobody"}, "e-mail"), ({"extra": 1}, "no such field"),
      ({"access_code": "1234"}, "access_code belongs")],
 )  # fmt: skip
@@ -255,7 +255,7 @@ async def test_what_became_of_it_is_shown_once_on_the_device_of_another(
     name = HOST["name"]
     for _ in range(2):  # a look changes nothing
         first = await browser.get(f"/sign/{ann}", headers=HTML)
-        assert ("please read and sign" in first.text, f"{name} of Main has given you" in first.text) == (True, True)
+        assert ("please read and sign" in first.text, f"{name} (Main) has handed you" in first.text) == (True, True)
     assert (await office.document(document["id"]))["parties"][0]["signers"][0]["viewed_at"] is None
     assert (await browser.post(f"/sign/{ann}", data={"act": "begin"}, headers=HTML)).status_code == 303
     for _ in range(2):  # a reload goes on

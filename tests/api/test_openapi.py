@@ -97,7 +97,7 @@ async def test_every_route_but_the_pages_is_described(api: Api, document: dict[s
     tools = ("/mcp", "POST")  # a protocol that describes itself
     pages = {route for route in served.keys() - heads if route not in described} - {tools}
     assert {auth.of(served[page]).opener for page in pages} == {"nobody", "person", "signer", "link"}
-    own = ("dashboard", "signer", "public.verify", "public.embed", "public.reference", "frame.static", "frame.brand")
+    own = ("dashboard", "signer", "public.verify", "public.embed", "public.reference", "http.static", "http.brand")
     folders = tuple(f"deedbox.web.{folder}" for folder in own)
     assert all(served[page].fn.__module__.startswith(folders) for page in pages)
     assert described <= set(served)

@@ -145,7 +145,7 @@ async def test_what_cannot_be_attached_is_refused_with_the_reason(office: Office
         assert (typed.status_code, "Upload a file here" in typed.json()["error"]) == (400, True)
         assert (await office.api.call("POST", f"{PATH}/{document['id']}/void")).status_code == 200
         late = await attach(browser, known["Passport"], PASSPORT)
-        assert (late.status_code, "voided" in late.json()["error"]) == (409, True)
+        assert (late.status_code, "withdrawn" in late.json()["error"]) == (409, True)
 
 
 def asked(page: str) -> str:

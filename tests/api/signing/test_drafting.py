@@ -189,7 +189,7 @@ async def test_what_is_wrong_with_people_is_said_in_their_row(office: Office, br
     assert page.status_code == 400
     for name in ("signers.0.email", "signers.1.email", "signers.2.name", "quorum"):
         assert f'id="parties.1.{name}-error"' in page.text, name
-    assert "Ann is in stage 1 already" in page.text
+    assert "Ann is already in stage 1" in page.text
     coded = await browser.post(f"{path}/people", data=named([signer("ann", auth="email_code")]))
     assert "need a mail server" in coded.text
     nobody = await browser.post(f"{path}/people", data=named([signer("ann", role="cc")]))
@@ -249,7 +249,7 @@ async def test_fields_of_those_who_are_removed_are_named_before_they_go(
     step = {"key": ann["id"], **signer("ann")}
     form = named([step]) | {"parties.0.key": draft["parties"][0]["id"]}
     asked = await browser.post(f"{path}/people", data=form)
-    assert (asked.status_code, "go their fields: The signature field on page 2" in asked.text) == (200, True)
+    assert (asked.status_code, "will be deleted: The signature field on page 2" in asked.text) == (200, True)
     assert await office.api.rows("select count(*) from sketches") == [(0,)]
     assert (await browser.post(f"{path}/people", data=form | {"sure": hidden(asked.text, "sure")})).status_code == 303
     sketch = (await browser.get(f"{path}/sketch")).json()

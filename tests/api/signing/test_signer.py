@@ -97,7 +97,7 @@ async def test_what_is_no_signature_image_is_refused_and_nothing_is_signed(offic
         body = {"consent": True, "signature": {"kind": "uploaded", "image": image}}
         refused = await browser.post("/complete", json=body)
         assert faults("/sign/complete", refused, 400) == []
-        assert "höchstens 2 MB und 4 Millionen Pixeln" in refused.json()["error"]
+        assert "höchstens 2 MB und 4 Megapixeln" in refused.json()["error"]
     assert (await office.document(document["id"]))["status"] == "sent"
 
 

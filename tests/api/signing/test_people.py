@@ -192,7 +192,8 @@ async def test_whoever_has_the_corrected_address_begins_anew(office: Office) -> 
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [({"status": "signed"}, "status: cannot be changed"), ({"role": "cc"}, "role: cannot be changed"), ({}, "No changes"),
+    [({"status": "signed"}, "status: cannot be changed"), ({"role": "cc"}, "role: cannot be changed"),
+     ({}, "No changes"),
      ({"time_zone": "Mars/Base"}, "not a time zone"), ({"email": "nobody"}, "e-mail"), ({"extra": 1}, "no such field"),
      ({"access_code": "1234"}, "access_code belongs")],
 )  # fmt: skip

@@ -119,7 +119,7 @@ async def measured(address: str, link: str, moves: int) -> Drag:
         await page.evaluate(WATCH)
         found = await traced(cdp, lambda: dragged(page, moves))
         await page.mouse.up()
-        await expect(page.locator("#kept")).to_have_text("Draft · kept", timeout=60_000)
+        await expect(page.locator("#kept")).to_have_text("Draft · saved", timeout=60_000)
         await browser.close()
         return found
 

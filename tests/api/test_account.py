@@ -145,7 +145,7 @@ async def test_members_are_invited_changed_and_removed_on_the_page(api: Api) -> 
             lambda tx: keys.create(tx, session.caller, keys.NewKey(name="Ann's importer"), now=now)
         )
         page = (await client.get("/app/settings/members")).text
-        assert "API keys that they made keep working until someone revokes them: Ann's importer." in unescape(page)
+        assert "API keys that they created keep working until someone revokes them: Ann's importer." in unescape(page)
         form = {"role": "sender", "email": "carl@example.com", "once": re.findall('name="once" value="(.*?)"', page)[0]}
         shown = await client.post("/app/settings/members", data=form)
         [link] = re.findall(r"http://[^<\"]*/join/deed_join_[\w-]{43}", shown.text.partition("<pre")[2])[:1]

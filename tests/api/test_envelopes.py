@@ -243,7 +243,7 @@ async def test_browser_at_unknown_address_gets_a_page_others_json(api: Api, path
         others = [await client.get(path, headers=headers) for headers in ({}, {"Accept": "application/json"})]
         known = await client.get("/api/v1/documents", headers={"Accept": "text/html"})
     assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
-    assert "There is no such page." in page.text
+    assert "This page does not exist." in page.text
     assert [(one.status_code, one.headers["content-type"]) for one in (*others, known)] == [
         (401, "application/json")
     ] * 3

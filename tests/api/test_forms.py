@@ -60,7 +60,7 @@ def test_every_field_that_is_wrong_is_named_as_the_form_names_it() -> None:
     with pytest.raises(WrongForm) as told:
         page_forms.filled(typed, Asked)
     assert told.value.wrong == {
-        "title": "Fill this in.",
+        "title": "Fill in this field.",
         "signers.0.stage": "At least 1.",
         "remind": "Must be true or false.",
         "days": "Must be a whole number.",
@@ -70,7 +70,7 @@ def test_every_field_that_is_wrong_is_named_as_the_form_names_it() -> None:
 def test_what_is_missing_in_a_row_is_named_there() -> None:
     with pytest.raises(WrongForm) as told:
         page_forms.filled(form(title="Lease", signers__0__stage="1"), Asked)
-    assert told.value.wrong == {"signers.0.email": "Fill this in."}
+    assert told.value.wrong == {"signers.0.email": "Fill in this field."}
 
 
 @pytest.mark.parametrize("names", [["signers", "signers.0.email"], ["signers.0.email", "signers"]])

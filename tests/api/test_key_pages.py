@@ -53,7 +53,7 @@ async def test_a_key_of_the_page_is_shown_once_works_and_is_refused_once_revoked
         assert (await api.get("/api/v1/me", key=key)).status_code == 401
         changes = unescape((await client.get("/app/settings/audit?kind=key")).text)
         said = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", changes))
-        for act in ("revoked the key Payroll 2", "changed the key Payroll 2", "made the key Payroll"):
+        for act in ("revoked the key Payroll 2", "changed the key Payroll 2", "created the key Payroll"):
             assert f"Owner {act}" in said, said
         assert "Payroll" not in (await client.get("/app/settings/audit?kind=hook")).text
         assert (await client.get("/app/settings")).headers["Location"] == KEYS
@@ -64,7 +64,7 @@ async def test_what_was_filled_in_comes_back_with_what_is_wrong(api: Api) -> Non
         before = await api.rows("select count(*) from api_keys")
         wrong = await client.post(KEYS, data={"once": "a", "name": "Web shop", "days": "90", "tier": "enterprise"})
         assert wrong.status_code == 400
-        assert "Tick at least one thing" in wrong.text
+        assert "Select at least one permission" in wrong.text
         assert 'value="Web shop"' in wrong.text
         assert '<option value="90" selected>' in wrong.text
         nameless = await client.post(KEYS, data={"once": "b", "name": " ", "scopes.1": "verify:read"})

@@ -79,10 +79,10 @@ HTML = {"Accept": "text/html,*/*;q=0.8"}
 @pytest.mark.parametrize(
     ("path", "language", "says"),
     [
-        ("/verify/a/b", "de", "Diese Seite gibt es nicht"),
-        ("/verify/a/b", "ar", "لا توجد صفحة"),
+        ("/verify/a/b", "de", "Diese Seite existiert nicht"),
+        ("/verify/a/b", "ar", "هذه الصفحة غير موجودة"),
         ("/account/nothing", "de", "This page cannot be shown"),
-        ("/static/x/y.css", "en", "no such page"),
+        ("/static/x/y.css", "en", "does not exist"),
     ],
 )
 async def test_an_error_where_a_browser_asks_is_a_page_with_a_sentence_and_the_request(

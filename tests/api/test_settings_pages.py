@@ -89,7 +89,7 @@ async def test_what_is_saved_on_the_page_is_what_the_api_tells(api: Api) -> None
         told = (await api.get("/api/v1/workspace")).json()
         assert "Saved." in page.text
         shown = told["accent_shown"]["light"]
-        assert f"Pages and mails show {shown} instead of #e0a0d0" in said(page)
+        assert f"Pages and emails use {shown} instead of #e0a0d0" in said(page)
         left = await client.post(BRANDING, data={"name": "Harbour Ltd", "accent": "#1f5c4d"})
         assert left.status_code == 303
     assert (told["name"], told["sender_name"], told["sender_email"]) == ("Harbour Ltd", "Mara", "mara@example.com")
@@ -200,7 +200,7 @@ async def test_without_a_mail_server_the_page_says_where_mail_stays(api: Api) ->
     async with owner(api) as client:
         page = await client.get("/app/settings/mail")
         tried = await client.post("/app/settings/mail/test")
-    assert "mail stays here, where you read it under Mail" in said(page)
+    assert "Emails stay on this server; read them under Mail" in said(page)
     assert "/app/settings/mail/test" not in page.text
     assert "DEEDBOX_SMTP_URL" in page.text
     assert tried.status_code == 409
@@ -223,11 +223,11 @@ async def test_a_test_mail_goes_to_whoever_asks_and_its_outcome_is_told(
                 told = await client.get(sent.headers["location"])
                 for _ in range(limits.MAIL_TESTS_PER_MINUTE):
                     last = await client.post("/app/settings/mail/test")
-    assert (nobody.status_code, "Choose an e-mail address" in nobody.text) == (409, True)
-    assert "To mara@example.com, past the queue" in page.text
-    assert "without TLS" in page.text
+    assert (nobody.status_code, "Add an email address" in nobody.text) == (409, True)
+    assert "To mara@example.com, bypassing the queue" in page.text
+    assert "not use TLS" in page.text
     assert (sent.status_code, sent.headers["location"]) == (303, "/app/settings/mail?done=tested")
-    assert "The mail server took the mail to mara@example.com" in told.text
+    assert "The mail server accepted the email to mara@example.com" in told.text
     assert [mail.rcpt_tos for mail in room.taken] == [["mara@example.com"]] * limits.MAIL_TESTS_PER_MINUTE
     assert last.status_code == 429
 
@@ -242,7 +242,7 @@ async def test_a_mail_server_that_is_away_is_told_of_without_its_password(
         await has_address(api, "mara@example.com")
         async with owner(api) as client:
             tried = await client.post("/app/settings/mail/test")
-    assert (tried.status_code, "The mail server did not take the mail" in tried.text) == (409, True)
+    assert (tried.status_code, "The mail server did not accept the email" in tried.text) == (409, True)
     assert PLACEHOLDER not in tried.text
     assert "Yes, as user" in tried.text
 
@@ -258,7 +258,7 @@ async def test_the_archive_page_shows_receipts_and_what_waits_and_checks_a_packa
     async with working(database_url, tmp_path / "data", clock, **kept) as api, owner(api) as client:
         office, path = Office(api), "/app/settings/archive"
         empty = await client.get(path)
-        assert "No document is in the archive yet" in empty.text
+        assert "No documents are in the archive yet" in empty.text
         nothing = await client.post(f"{path}/check")
         assert nothing.status_code == 409
         document = await office.sealed()
@@ -276,7 +276,7 @@ async def test_the_archive_page_shows_receipts_and_what_waits_and_checks_a_packa
         package.write_bytes(package.read_bytes()[:-1])
         broken = await client.post(f"{path}/check")
         assert broken.status_code == 409
-        assert "not as it was archived" in broken.text
+        assert "differs from what was archived" in broken.text
         await api.deedbox.db.write(
             lambda tx: tx.run("update archives set status = 'failed', error = 'The disk is full'")
         )
@@ -309,7 +309,7 @@ async def test_another_workspace_s_documents_are_not_on_the_page_of_the_archive(
     )
     async with owner(api) as client:
         page = await client.get("/app/settings/archive")
-    assert "There is no archive" in page.text
+    assert "No archive is set up" in page.text
     assert document["id"] not in page.text
     assert "Theirs" not in page.text
 
@@ -329,13 +329,13 @@ async def test_certificates_show_until_when_they_last_and_warn_before(api: Api, 
         every = await api.deedbox.certificates.listed()
         page = await client.get("/app/settings/certificates")
     others = {one.fingerprint for one in every if one.use == f"seal:{api.other_workspace}"}
-    assert said(before).count("It is made with the first seal") == 4
+    assert said(before).count("It is created with the first seal") == 4
     assert seal.fingerprint in page.text
     assert len(others) == 1
     assert not any(one in page.text for one in others)
     assert 'href="/ca.pem"' in page.text
     assert 'href="/crl/root.crl"' in page.text
-    assert "Ends soon" not in page.text
+    assert "Expires soon" not in page.text
     await api.deedbox.db.write(
         lambda tx: tx.run(
             "update certificates set not_after = :soon where id = :id",
@@ -344,7 +344,7 @@ async def test_certificates_show_until_when_they_last_and_warn_before(api: Api, 
         )
     )
     async with owner(api) as client:
-        assert "Ends soon" in (await client.get("/app/settings/certificates")).text
+        assert "Expires soon" in (await client.get("/app/settings/certificates")).text
 
 
 # limits

@@ -96,7 +96,7 @@ async def test_each_scope_opens_its_own(api: Api) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({}, "Nothing is to be changed"),
+        ({}, "No changes were given"),
         ({"name": ""}, "name"),
         ({"name": " \n "}, "must not be empty"),
         ({"name": "x" * 101}, "name"),

@@ -166,7 +166,7 @@ async def test_a_root_waits_for_the_configured_authority_and_not_for_ever(
             await office.archived()
             await next_day(office, clock)
             (root,) = (await status(office)).unpublished
-            assert root.error == "The time-stamp authority answered with status 503"
+            assert root.error == "The timestamp authority answered with status 503"
             assert not (office.folder / "roots").exists()
             running.answer = good
             await next_day(office, clock)

@@ -88,7 +88,7 @@ async def test_a_server_without_the_key_or_with_another_archive_says_so(office: 
     office.archive.push.key = key
     office.archive._archive._target = cast(Any, Pieces([]))
     moved = await office.api.get(path(document))
-    assert (moved.status_code, "another archive" in moved.json()["error"]) == (409, True)
+    assert (moved.status_code, "not in the current archive" in moved.json()["error"]) == (409, True)
 
 
 class Pieces:

@@ -142,14 +142,14 @@ async def test_a_root_that_someone_else_stamped_is_found(office: Archivist, cloc
     await restamped(office, tree, token)
     found = await verdicts(office)
     assert [one.proven for one in found] == [False, False]
-    assert "not trusted here" in str(found[1].problem)
+    assert "this server does not trust" in str(found[1].problem)
 
 
 async def test_a_forged_package_is_not_excused_by_another_key(office: Archivist) -> None:
     document = await office.archived()
     forge(office, document, ManifestKey(Secret("the forger's")), lambda found: found)
     await receipted(office, document)
-    assert "another key than the one that the receipt names" in str(await problems(office))
+    assert "a different key from the one in the receipt" in str(await problems(office))
 
 
 async def test_a_forgery_is_betrayed_by_the_seal_whatever_the_receipt_says(office: Archivist) -> None:
@@ -157,7 +157,7 @@ async def test_a_forgery_is_betrayed_by_the_seal_whatever_the_receipt_says(offic
     key, good = ManifestKey(Secret("the forger's")), office.package(document).read_bytes()
     for path, problem in (
         ("data/original/01-lease.pdf", "The original files are not those that the evidence names."),
-        (package.TIMESTAMP_TOKEN, "The time-stamp beside the sealed file is not that of its seal"),
+        (package.TIMESTAMP_TOKEN, "The timestamp next to the sealed file does not belong to its seal"),
         (package.EVIDENCE_JSON, "This is not an evidence file"),
     ):
         office.package(document).write_bytes(good)

@@ -98,7 +98,7 @@ async def test_a_palm_draws_nothing_and_what_is_by_hand_outlasts_a_failed_sign_a
 
     await sheet.locator(".tabs").get_by_text("Photo").tap()
     await sheet.locator("#signature-photo").set_input_files(photo("broken.png", b"\x89PNG no picture"))
-    await page.get_by_text("The picture cannot be read. Take another one, as PNG or JPEG.").wait_for()
+    await page.get_by_text("This image cannot be read. Choose another one, as PNG or JPEG.").wait_for()
     await sheet.locator("#signature-photo").set_input_files(photo("phone.png", twelve_megapixels()))
     await page.locator(".mark img[src^=blob]").wait_for(state="attached")
     assert await page.locator("#problem").is_hidden()
@@ -142,7 +142,7 @@ async def test_a_photo_shows_what_will_be_sealed_and_warns_when_its_ink_is_small
     warning = sheet.get_by_text("The signature is small in this photo")
     for size, small in (((1300, 1300), True), ((160, 120), False)):
         await sheet.locator("#signature-photo").set_input_files(photo("photo.png", on_paper(*size)))
-        await sheet.get_by_text("This is how it will be sealed.").wait_for()
+        await sheet.get_by_text("This is how it will appear in the sealed document.").wait_for()
         await (warning.wait_for() if small else warning.wait_for(state="hidden"))
     await accepted(page, "photo")
     mark = ink.of_png(await page.locator(".mark[data-state=now]").screenshot())

@@ -55,7 +55,7 @@ async def emptied(page: Page) -> None:
 
 async def sketch(page: Page) -> Any:
     """The fields as the server has them, once the editor says that they are kept."""
-    await expect(page.locator("#kept")).to_have_text("Draft · kept")
+    await expect(page.locator("#kept")).to_have_text("Draft · saved")
     answer = await page.request.get(page.url.replace("/fields", "/sketch"))
     assert answer.ok
     return (await answer.json())["fields"]
@@ -258,7 +258,7 @@ async def test_several_fields_are_chosen_moved_aligned_copied_and_taken_to_anoth
     found = await sketch(page)
     assert len({(one["x"], one["w"], one["h"]) for one in found}) == 1
     for _ in range(2):
-        await page.get_by_role("button", name="Smaller").click()
+        await page.get_by_role("button", name="Zoom out").click()
     await expect(page.locator("#percent")).to_have_text("50 %")
     await point(page, 1, 0.5, 0.9)
     below = await page.locator(".paper").nth(1).bounding_box()
@@ -380,7 +380,7 @@ async def test_the_editor_may_be_shown_to_anyone_and_says_when_nothing_is_kept(
     page.on("request", lambda request: asked.append(request.url))
     await expect(page.locator("#ready")).to_be_visible()
     await accepted(page, "editor-calm")
-    await expect(page.locator("#ready")).to_have_text("Everyone has a place to sign.")
+    await expect(page.locator("#ready")).to_have_text("Everyone has a signature field.")
     await emptied(page)
     await expect(page.locator("#ready")).to_contain_text("Ann and Ben have no signature field yet")
     await dragged(page, kind(page, "Signature"), await point(page, 1, 0.3, 0.4))
@@ -389,21 +389,21 @@ async def test_the_editor_may_be_shown_to_anyone_and_says_when_nothing_is_kept(
     await dragged(page, kind(page, "Choice"), await point(page, 1, 0.5, 0.55))
     await expect(page.locator("#field")).to_be_visible()
     await accepted(page, "editor")
-    await page.get_by_text("More about this field").click()
+    await page.get_by_text("More settings").click()
     await accepted(page, "editor-more")
     await page.get_by_role("button", name="Close").click()
-    await page.get_by_role("button", name="it has no choices yet").click()
+    await page.get_by_role("button", name="add its choices").click()
     await expect(page.get_by_label("Filled in by")).to_be_focused()
     await context.set_offline(True)
-    await page.get_by_label("Choices, one a line").fill("Yes")
-    await expect(page.locator("#kept")).to_have_text("Draft · not kept: you are offline")
+    await page.get_by_label("Choices, one per line").fill("Yes")
+    await expect(page.locator("#kept")).to_have_text("Draft · not saved: you are offline")
     await context.set_offline(False)
     assert (await sketch(page))[-1]["options"] == ["Yes"]
     assert [address for address in asked if not address.startswith(office.address)] == []
     # What cannot be read is said, and read when one tries again.
     await page.route("**/sketch", lambda route: route.abort())
     await page.reload()
-    await expect(page.locator("#kept")).to_contain_text("the server does not answer")
+    await expect(page.locator("#kept")).to_contain_text("the server is not responding")
     await expect(page.locator("main")).to_have_attribute("inert", "")
     await page.unroute("**/sketch")
     await page.get_by_role("button", name="Try again").click()
@@ -416,7 +416,7 @@ async def test_what_was_just_changed_is_kept_also_when_the_page_is_left(browser:
     document = await draft(office)
     page = await opened(office, await browser.new_context(viewport=DESK), document)
     await kind(page, "Text").press("Enter")
-    await expect(page.locator("#kept")).to_have_text("Draft · keeping …")
+    await expect(page.locator("#kept")).to_have_text("Draft · saving …")
     await page.goto(f"{office.address}/account")
     await shown(office, page, document)
     await expect(page.locator(".box")).to_have_count(3)

@@ -54,7 +54,7 @@ async def first_run(page: Page, link: str, film: Film) -> None:
     await page.get_by_role("button", name="Sign in").click()
     await film.take(page, "account")
     await page.get_by_label("Name", exact=True).fill("Mara")
-    await page.get_by_label("E-mail address").fill("mara@example.com")
+    await page.get_by_label("Email address").fill("mara@example.com")
     await page.get_by_label("New password").fill("correct horse battery")
     await page.get_by_role("button", name="Save").click()
     await page.wait_for_url("**/app/welcome*")
@@ -66,7 +66,7 @@ async def filed(page: Page, lease: Path, film: Film) -> None:
     await page.wait_for_url("**/app/new")
     await dropped(page.locator("#drop"), (lease.name, lease.read_bytes()))
     await film.take(page, "files")
-    await page.get_by_role("button", name="Go on to people").click()
+    await page.get_by_role("button", name="Continue to people").click()
     await page.wait_for_url("**/people")
 
 
@@ -79,7 +79,7 @@ async def named(page: Page, film: Film) -> None:
     await page.locator("[name='parties.1.signers.0.name']").fill("Ben")
     await page.locator("[name='parties.1.signers.0.email']").fill("ben@example.com")
     await film.take(page, "people")
-    await page.get_by_role("button", name="Go on to fields").click()
+    await page.get_by_role("button", name="Continue to fields").click()
     await page.wait_for_url("**/fields")
 
 
@@ -91,7 +91,7 @@ async def placed(page: Page, film: Film) -> None:
         await page.locator(".people button", has_text=person).click()
         await dragged(page, signature, paper, across, 0.8)
     await expect(page.locator(".paper button")).to_have_count(2)
-    await expect(page.locator("#kept")).to_contain_text("kept")
+    await expect(page.locator("#kept")).to_contain_text("saved")
     await film.take(page, "fields")
     await page.get_by_role("link", name="Review").click()
     await page.wait_for_url("**/review")
@@ -103,7 +103,7 @@ async def signs(browser: Browser, page: Page, address: str, film: Film) -> None:
     await page.goto(f"{address}/app/mail")
     await page.get_by_role("link", name="to sign").first.click()
     await film.take(page, "invitation")
-    link = await page.get_by_role("link", name="Open the link of this mail").get_attribute("href")
+    link = await page.get_by_role("link", name="Open the link in this email").get_attribute("href")
     assert link is not None
     context = await phone(browser)
     hand = await context.new_page()

@@ -91,9 +91,9 @@ async def test_files_are_dropped_become_searchable_are_found_and_deleted(browser
     await expect(page.locator(".passage.chosen")).to_contain_text("house-rules.md")
     await accepted(page, "search-text")
     await page.get_by_text("Filters").click()
-    await page.get_by_label("Kind of file").select_option("csv")
+    await page.get_by_label("File type").select_option("csv")
     await page.locator(".filters").get_by_role("button", name="Search").click()
-    await expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    await expect(page.get_by_text("No results found.")).to_be_visible()
     await accepted(page, "search-nothing-found")
 
     await page.goto(f"{place.address}/app/library")
@@ -102,7 +102,7 @@ async def test_files_are_dropped_become_searchable_are_found_and_deleted(browser
     await expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     await accepted(page, "library-delete")
     await dialog.get_by_role("button", name="Delete").click()
-    await expect(page.get_by_text("Deleted. No search finds it any more.")).to_be_visible()
+    await expect(page.get_by_text("Deleted. It no longer appears in searches.")).to_be_visible()
     await page.goto(f"{place.address}/app/search?q=tenant+pays+rent")
     await expect(page.get_by_text("lease.pdf")).to_have_count(0)
 
@@ -127,7 +127,7 @@ async def test_while_the_index_is_being_built_the_page_says_so_and_asks_again(
     await asyncio.gather(*others)
     while builds.percent is not None:
         await asyncio.sleep(0.01)
-    await page.get_by_role("link", name="Ask again").click()
+    await page.get_by_role("link", name="Try again").click()
     await expect(page.locator("mark").first).to_be_visible()
 
 
@@ -144,10 +144,10 @@ async def test_the_reference_tries_an_operation_and_the_key_is_never_in_address_
     await page.wait_for_url("**/docs/api/workspace#show_workspace")
     operation = page.locator("#show_workspace")
     await operation.get_by_text("Try it").click()
-    await operation.get_by_role("button", name="Send the request").click()
+    await operation.get_by_role("button", name="Send request").click()
     await expect(page.get_by_label("API key")).to_be_focused()
     await page.get_by_label("API key").fill(place.api.key.plain)
-    await operation.get_by_role("button", name="Send the request").click()
+    await operation.get_by_role("button", name="Send request").click()
     output = operation.get_by_role("status")
     await expect(output).to_contain_text("200")
     await expect(output).to_contain_text("x-request-id: ")
@@ -155,7 +155,7 @@ async def test_the_reference_tries_an_operation_and_the_key_is_never_in_address_
     change = page.locator("#change_workspace")
     await change.get_by_text("Try it").click()
     await change.get_by_label("Body").fill('{"name": "Harbour Ltd"}')
-    await change.get_by_role("button", name="Send the request").click()
+    await change.get_by_role("button", name="Send request").click()
     await expect(change.get_by_role("status")).to_contain_text('"name": "Harbour Ltd"')
     await operation.get_by_text("Samples").click()
     await accepted(page, "reference-subject")

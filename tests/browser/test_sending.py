@@ -37,7 +37,7 @@ async def people_of(page: Page, office: Office, *files: Any) -> str:
     """The address of a draft of these files, whose people are asked for."""
     await page.goto(f"{office.address}/app/new")
     await page.get_by_label("Choose files").set_input_files([*files] or [file("lease.pdf", LEASE)])
-    await page.get_by_role("button", name="Go on to people").click()
+    await page.get_by_role("button", name="Continue to people").click()
     await page.wait_for_url("**/people")
     return page.url.removesuffix("/people")
 
@@ -60,13 +60,13 @@ async def test_pdf_word_html_and_images_are_taken_and_an_encrypted_one_is_refuse
     await rows.nth(2).get_by_role("button", name="Move Lease_2026.pdf up").click()
     await rows.nth(1).get_by_role("button", name="Move Lease_2026.pdf up").click()
     await expect(page.get_by_label("Title")).to_have_value("Lease 2026")
-    await page.get_by_role("button", name="Go on to people").click()
-    await expect(rows.nth(2)).to_contain_text("opens only with a password")
+    await page.get_by_role("button", name="Continue to people").click()
+    await expect(rows.nth(2)).to_contain_text("is password-protected")
     await expect(page.locator("#chosen .wrong:visible")).to_have_count(1)
     await expect(page.locator("#chosen .password:visible")).to_have_count(1)
     await accepted(page, "new-refused")
     await rows.nth(2).get_by_label("Password of this file").fill(PASSWORD)
-    await page.get_by_role("button", name="Go on to people").click()
+    await page.get_by_role("button", name="Continue to people").click()
     await page.wait_for_url("**/people")
     made = await office.document(page.url.split("/")[-2])
     assert [one["name"] for one in made["files"]] == ["Lease_2026.pdf", "scan.png", "secret.pdf"]
@@ -77,18 +77,18 @@ async def test_pdf_word_html_and_images_are_taken_and_an_encrypted_one_is_refuse
     else:
         await page.goto(f"{office.address}/app/new")
         await page.get_by_label("Choose files").set_input_files(webpage)
-        await page.get_by_role("button", name="Go on to people").click()
+        await page.get_by_role("button", name="Continue to people").click()
         await expect(rows.first).to_contain_text("pip install weasyprint")
         await accepted(page, "new-no-weasyprint")
     if later:
         await people_of(page, office, *later)
         await write(page, 0, 0, "Ann")
-        await page.get_by_role("button", name="Go on to fields").click()
+        await page.get_by_role("button", name="Continue to fields").click()
         await expect(page.locator(".paper")).to_have_count(len(later), timeout=90_000)
         await page.locator("html[data-ready]").wait_for(state="attached")
     await page.goto(f"{office.address}/app/new")
     await page.get_by_label("Choose files").set_input_files(file("large.pdf", b"%PDF-" + b"0" * 1000))
-    await page.get_by_role("button", name="Go on to people").click()
+    await page.get_by_role("button", name="Continue to people").click()
     await expect(page.locator("#chosen .wrong:visible")).to_have_count(1)
 
 
@@ -102,13 +102,13 @@ async def test_two_of_three_and_then_a_second_stage_duplicates_named_and_nothing
     for row, name in enumerate(("Ben", "Cy"), 1):
         await page.get_by_role("button", name="Add a person to this stage").click()
         await write(page, 0, row, name)
-    await page.get_by_label("Who of them has to sign").select_option("Some of them")
+    await page.get_by_label("Who has to sign").select_option("Some of them")
     await page.get_by_label("How many").fill("2")
     await page.get_by_role("button", name="Add a stage").click()
     await write(page, 1, 0, "Ann")
-    await page.get_by_role("button", name="Go on to fields").click()
+    await page.get_by_role("button", name="Continue to fields").click()
     await expect(page.locator("[id='parties.1.signers.0.email-error']")).to_have_text(
-        "Ann is in stage 1 already. Remove one of the two."
+        "Ann is already in stage 1. Remove one of the two."
     )
     await accepted(page, "people-twice")
     await write(page, 1, 0, "Dora")
@@ -130,7 +130,7 @@ async def test_two_of_three_and_then_a_second_stage_duplicates_named_and_nothing
     await expect(page.locator(".step-card")).to_have_count(1)
     await page.get_by_role("button", name="Move Dora down").click()
     await expect(page.locator("[name='parties.1.signers.0.name']")).to_have_value("Dora")
-    await page.get_by_role("button", name="Go on to fields").click()
+    await page.get_by_role("button", name="Continue to fields").click()
     await page.wait_for_url("**/fields")
     await page.goto(f"{draft}/people")
     await expect(page.locator(".step-card")).to_have_count(2)
@@ -150,10 +150,10 @@ async def test_two_of_three_and_then_a_second_stage_duplicates_named_and_nothing
     ]
     assert await page.evaluate(KEEP, {"version": sketch["version"], "fields": fields}) == 200
     await page.goto(f"{draft}/review")
-    await expect(page.get_by_text("A place to sign is added")).to_have_count(1)
-    await page.get_by_label("Subject of the mail").fill("The lease")
+    await expect(page.get_by_text("A signature field will be added")).to_have_count(1)
+    await page.get_by_label("Email subject").fill("The lease")
     await accepted(page, "review")
-    await page.get_by_role("link", name="See what Ben will see").click()
+    await page.get_by_role("link", name="Preview as Ben").click()
     await expect(page.locator(".over .mine")).to_have_count(1)
     assert (
         await page.locator(".page img").first.evaluate("image => image.decode().then(() => image.naturalWidth)") >= 480
@@ -206,11 +206,11 @@ async def test_new_people_and_review_work_without_script(browser: Browser, offic
     page = await opened(browser, office, java_script_enabled=False)
     await page.goto(f"{office.address}/app/new")
     await page.locator("#file").set_input_files([file("lease.pdf", TAGGED), file("secret.pdf", LOCKED)])
-    await page.get_by_role("button", name="Go on to people").click()
-    await expect(page.get_by_role("alert").get_by_text("opens only with a password")).to_be_visible()
+    await page.get_by_role("button", name="Continue to people").click()
+    await expect(page.get_by_role("alert").get_by_text("is password-protected")).to_be_visible()
     await accepted_plain(page)
     await page.locator("#file").set_input_files(file("lease.pdf", TAGGED))
-    await page.get_by_role("button", name="Go on to people").click()
+    await page.get_by_role("button", name="Continue to people").click()
     await page.wait_for_url("**/people")
     await expect(page.locator(".step-card h2").first).to_contain_text("Tenant")
     await write(page, 0, 0, "Ann")
@@ -220,7 +220,7 @@ async def test_new_people_and_review_work_without_script(browser: Browser, offic
     await page.get_by_role("button", name="Move this stage up").nth(1).click()
     await expect(page.locator("[name='parties.0.signers.0.name']")).to_have_value("Cy")
     draft = page.url.removesuffix("/people")
-    await page.get_by_role("button", name="Go on to fields").last.click()
+    await page.get_by_role("button", name="Continue to fields").last.click()
     await page.goto(f"{draft}/review")
     await page.get_by_role("button", name="Send to 3 people").click()
     await page.wait_for_url("**?done=sent")

@@ -114,7 +114,7 @@ async def test_a_wrong_value_is_told_beside_its_field_in_the_signers_language_an
         assert await page.get_by_label("Miete").input_value() == "zwölf", "what is wrong stays in another language too"
         assert await page.get_by_role("checkbox").is_checked()
     await page.get_by_role("button", name="Unterschreiben", exact=True).click()
-    told = page.get_by_text("Das ist keine Zahl; schreiben Sie sie wie 1.234,5")
+    told = page.get_by_text("Das ist keine Zahl; geben Sie sie in der Form 1.234,5 ein")
     await told.wait_for()
     rent, below = await page.get_by_label("Miete").bounding_box(), await told.bounding_box()
     assert rent is not None

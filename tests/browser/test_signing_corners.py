@@ -43,7 +43,7 @@ async def test_close_fields_are_told_apart_and_the_pages_keep_room_above_a_keybo
         assert box is not None
         assert (box["width"], box["height"] >= room) == (width, True), box
         await page.wait_for_function(IN_VIEW)
-    usual = "Kept as you go. You can close this page and come back."
+    usual = "Saved automatically. You can close this page and come back."
     await context.set_offline(True)
     await page.wait_for_function("!navigator.onLine")
     assert await page.locator("#kept").text_content() == usual, "nothing is changed"

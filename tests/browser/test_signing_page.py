@@ -214,7 +214,7 @@ async def test_a_decline_ends_all_documents_of_a_packet(browser: Browser, office
     await opened(page, office, packet)
     await page.locator(".menu > summary").tap()
     await page.get_by_role("link", name="I do not want to sign").tap()
-    await page.get_by_text("These documents end for everyone").wait_for()
+    await page.get_by_text("This ends the process for everyone").wait_for()
     await page.get_by_role("button", name="Decline to sign").tap()
     await page.get_by_role("heading", name="You have declined").wait_for()
     found = await packets.now(packet)
@@ -234,7 +234,7 @@ async def test_arabic_runs_from_right_to_left_and_fields_stay_where_they_are(bro
     assert abs(at["x"] - around["x"] - 0.1 * around["width"]) < 1
     aligned = "one => getComputedStyle(one).textAlign"
     assert await page.locator("h1").evaluate(aligned) == "right", "an English title begins where the page does"
-    await page.get_by_role("button", name="أكبر").tap()
+    await page.get_by_role("button", name="تكبير").tap()
     middle = await page.locator(".pages").evaluate("one => [one.scrollLeft, (one.scrollWidth - one.clientWidth) / 2]")
     assert abs(middle[0] - middle[1]) < 20, "it grows from its middle"
     await sheet.get_by_label("City").fill("الرباط")
@@ -273,11 +273,11 @@ async def test_a_language_is_chosen_in_the_menu_and_the_consent_is_kept_as_it_wa
     await sheet.get_by_label("Rules").tap()
     await page.locator("#next").tap()
     await drawn(page)
-    await sheet.get_by_label("Ich bin einverstanden").check()
+    await sheet.get_by_label("Ich bin damit einverstanden").check()
     await page.locator("#act").tap()
     await page.locator("#sheet").wait_for(state="detached")
     [row] = await trail(office, document, "signer.signed")
-    assert row["detail"]["consent"].startswith("Ich bin einverstanden")
+    assert row["detail"]["consent"].startswith("Ich bin damit einverstanden")
 
 
 @one_database
@@ -352,7 +352,7 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
         await sheet.get_by_label("Passport").focus()
         await sheet.get_by_label("Passport").set_input_files(PASSPORT)
         await sheet.locator(".given", has_text="passport.pdf").wait_for()
-        await sheet.locator("#kept").get_by_text("passport.pdf ist hochgeladen").wait_for()
+        await sheet.locator("#kept").get_by_text("passport.pdf wurde hochgeladen").wait_for()
         assert await focused(page) == "Passport"
         if again:
             await sheet.get_by_role("button", name="Entfernen").press("Enter")
@@ -407,7 +407,7 @@ async def test_what_is_missing_is_told_beside_it_and_an_approver_leaves_no_signa
     page = await (await phone(browser)).new_page()
     sheet = await opened(page, office, document)
     await page.locator("#next").tap()
-    assert await page.get_by_role("alert").filter(visible=True).inner_text() == "This must be filled in"
+    assert await page.get_by_role("alert").filter(visible=True).inner_text() == "This field is required"
     assert await sheet.get_by_label("City").get_attribute("aria-describedby") == "problem"
     assert (await office.sign(document, "ann", values={one["id"]: v for one, v in zip(
         document["fields"], ("Ghent", "true"), strict=False)})).status_code == 200  # fmt: skip
@@ -429,7 +429,7 @@ async def test_the_pages_zoom_alone_and_the_sheet_stays(browser: Browser, office
     page = await (await phone(browser)).new_page()
     sheet = await opened(page, office, document)
     before, paper = await sheet.bounding_box(), await page.locator(".page").first.bounding_box()
-    await page.get_by_role("button", name="Larger").tap()
+    await page.get_by_role("button", name="Zoom in").tap()
     after, larger = await sheet.bounding_box(), await page.locator(".page").first.bounding_box()
     assert paper is not None
     assert larger is not None

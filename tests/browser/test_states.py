@@ -60,34 +60,34 @@ async def test_a_code_is_typed_into_one_box_sent_again_and_refused_when_wrong_ol
     page = await (await browser.new_context(viewport=PHONE)).new_page()
     await page.clock.install()
     await opened(page, address)
-    box, again = page.get_by_label("Your code"), page.get_by_role("button", name="Send again")
+    box, again = page.get_by_label("Your code"), page.get_by_role("button", name="Resend")
     assert await box.get_attribute("autocomplete") == "one-time-code"
     assert await again.is_disabled()
-    assert re.fullmatch(r"Send again in \d+ s", await again.inner_text())
+    assert re.fullmatch(r"Resend in \d+ s", await again.inner_text())
     await accepted(page, "code")
     await page.clock.run_for(31_000)
-    assert (await again.is_disabled(), await again.inner_text()) == (False, "Send again")
+    assert (await again.is_disabled(), await again.inner_text()) == (False, "Resend")
     await again.click()
     await page.get_by_role("alert").wait_for()  # the server's clock stands still
-    assert "A code was mailed a moment ago" in await page.get_by_role("alert").inner_text()
+    assert "A code was sent a moment ago" in await page.get_by_role("alert").inner_text()
     code = await mailing.read(CODE, "ann", "Lease")
     await box.fill("000 000" if code != "000000" else "111111")
     await box.press("Enter")
-    assert await page.get_by_role("alert").inner_text() == "The code is wrong. Tries left: 4."
+    assert await page.get_by_role("alert").inner_text() == "The code is wrong. Attempts left: 4."
     await accepted(page, "code-wrong")
     for _ in range(limits.SIGNER_CODE_TRIES - 1):
         await box.fill("wrong!")
         async with page.expect_navigation():
             await box.press("Enter")
-    assert "Too many attempts. Wait a quarter of an hour" in await page.get_by_role("alert").inner_text()
+    assert "Too many attempts. Wait 15 minutes" in await page.get_by_role("alert").inner_text()
     assert await page.locator("#code, [name=act]").count() == 0, "there is nothing to type into"
     await accepted(page, "code-closed")
     mailing.api.clock.forward(limits.SIGNER_CODE_SECONDS + 1)
-    await page.get_by_role("link", name="Load this page again").click()
+    await page.get_by_role("link", name="Reload this page").click()
     await box.fill(code)
     async with page.expect_navigation():
         await box.press("Enter")
-    assert "This code is too old" in await page.get_by_role("alert").inner_text()
+    assert "This code has expired" in await page.get_by_role("alert").inner_text()
     mailing.room.taken.clear()
     async with page.expect_navigation():
         await again.click()
@@ -105,7 +105,7 @@ async def test_a_decline_says_what_follows_and_is_done_without_script(browser: B
         await opened(one, await link(office, document))
         await one.goto(f"{office.address}/sign/{people(document)['Ann']}/ways/decline")
     await accepted(looking, "decline")
-    assert "nobody can sign it any more" in await page.locator("main").inner_text()
+    assert "nobody can sign the document any more" in await page.locator("main").inner_text()
     await page.get_by_label("Reason").fill("Too dear")
     await page.get_by_role("button", name="Decline to sign").click()
     await page.get_by_role("heading", name="You have declined").wait_for()
@@ -124,14 +124,14 @@ async def test_passing_it_on_keeps_what_was_typed(browser: Browser, office: Offi
     await page.goto(f"{office.address}/sign/{people(document)['Ann']}/ways/delegate")
     await accepted(page, "delegate")
     await page.get_by_label("Their name").fill("Ann")  # who is asked already
-    await page.get_by_label("Their e-mail address").fill("ann@example.com")
-    await page.get_by_role("button", name="Pass it on").click()
+    await page.get_by_label("Their email address").fill("ann@example.com")
+    await page.get_by_role("button", name="Delegate").click()
     await page.get_by_role("alert").wait_for()
-    assert await page.get_by_label("Their e-mail address").input_value() == "ann@example.com"
+    assert await page.get_by_label("Their email address").input_value() == "ann@example.com"
     await page.get_by_label("Their name").fill("Ben")
-    await page.get_by_label("Their e-mail address").fill("ben@example.com")
-    await page.get_by_role("button", name="Pass it on").click()
-    await page.get_by_role("heading", name="You have passed this on").wait_for()
+    await page.get_by_label("Their email address").fill("ben@example.com")
+    await page.get_by_role("button", name="Delegate").click()
+    await page.get_by_role("heading", name="You have delegated this document").wait_for()
     await accepted(page, "closed-delegated")
 
 
@@ -197,7 +197,7 @@ async def closed(office: Office, page: Page) -> dict[str, tuple[str, str]]:
     found["signed"] = (await enter(made), "Thank you, Ann.")
     made = await office.create(send=True, parties=[{"name": "Board", "rule": "any", "signers": both}], signers=[])
     await office.sign(made, "bob")
-    found["not needed"] = (await enter(made), "You need not sign any more")
+    found["not needed"] = (await enter(made), "Your signature is no longer needed")
     orders = [{"name": name, "order": at, "signers": [signer(name)]} for at, name in enumerate(("bob", "ann"), 1)]
     made = await office.create(send=True, parties=orders, signers=[])
     now, ann = office.api.clock.now(), people(made)["Ann"]
@@ -205,8 +205,8 @@ async def closed(office: Office, page: Page) -> dict[str, tuple[str, str]]:
     await opened(page, f"{office.address}/s/{token.reveal()}")
     found["not your turn"] = (page.url, "It is not your turn yet")
     made = await office.create(send=True, expires_at="2026-03-02T12:00:00Z")
-    found["expired"] = (await enter(made), "The time to sign is over")
-    found["link unknown"] = (f"{office.address}/s/deed_sign_{'x' * 32}", "This link is not known here")
+    found["expired"] = (await enter(made), "The deadline for signing has passed")
+    found["link unknown"] = (f"{office.address}/s/deed_sign_{'x' * 32}", "We do not recognise this link")
     return found
 
 
@@ -221,7 +221,7 @@ async def test_all_eight_closed_states_have_a_page_each_that_names_sender_and_ne
     office.api.clock.forward(86_400)
     over = await office.create(send=True, title="Sale")
     await opened(page, await link(office, over))
-    pages["session over"] = (page.url, "Your session is over")
+    pages["session over"] = (page.url, "Your session has ended")
     for state, (address, heading) in pages.items():
         if state != "link unknown":
             await _again(office, page, address)
@@ -231,7 +231,7 @@ async def test_all_eight_closed_states_have_a_page_each_that_names_sender_and_ne
         await page.get_by_role("heading", name=heading).wait_for()
         told = await page.locator("main").inner_text()
         assert (name in told) == (state != "link unknown"), state
-        assert re.search("need not|nothing for you|ask |keeps you|informed", told, re.IGNORECASE), (state, told)
+        assert re.search("do not need to|ask |informed", told, re.IGNORECASE), (state, told)
         await accepted(page, f"closed-{state.replace(' ', '-')}")
 
 

@@ -78,5 +78,5 @@ async def test_scans_say_that_there_is_no_text_and_a_packet_has_a_heading_for_ea
     heads = [await one.inner_text() for one in await page.locator("h2").all()]
     assert heads == ["1. Lease", "2. Plan"]
     assert await page.locator("html").get_attribute("dir") == "rtl"
-    assert await page.get_by_text("لا يوجد نص في هذه الصفحة: إنها صورة.").count() == 1
+    assert await page.get_by_text("لا تحتوي هذه الصفحة على نص: إنها صورة.").count() == 1
     await accepted(page, "text-packet")

@@ -43,7 +43,7 @@ async def test_a_dropped_file_is_compared_in_the_browser_and_then_checked_in_ful
     await page.get_by_role("button", name="Copied").wait_for()
     assert await page.evaluate("navigator.clipboard.readText()") == "pdfsig file.pdf"
     await page.get_by_label("Verification code").fill(code.lower())
-    await page.get_by_role("button", name="Look it up").click()
+    await page.get_by_role("button", name="Look up").click()
     await page.get_by_role("heading", name="Lease").wait_for()
     assert "sha256sum file.pdf" in await page.locator("main").inner_text()
     assert await page.locator("[data-told] [aria-live=polite]").evaluate("one => one.checkVisibility()"), "is read out"
@@ -52,7 +52,7 @@ async def test_a_dropped_file_is_compared_in_the_browser_and_then_checked_in_ful
     await page.get_by_text("byte for byte. Your browser compared it").wait_for()
     await accepted(page, "verify-code")
     await dropped(page.locator("[data-drop]"), ("lease.pdf", sealed[:-1] + b" "))
-    await page.get_by_text("let the server check it").wait_for()
+    await page.get_by_text("Let the server check it").wait_for()
     assert "POST" not in sent, "the file was not sent"
     await page.get_by_role("button", name="Check the file").click()
     await page.get_by_role("heading", name="This file was changed after it was sealed. Do not rely on it.").wait_for()
@@ -72,7 +72,7 @@ async def test_without_script_a_file_gets_its_verdict_checks_signers_and_how_to_
     await page.get_by_role("button", name="Check the file").click()
     told = await page.locator("main").inner_text()
     said = "This is the document that was sealed here on 1 March 2026, unchanged."
-    for part in (said, "Genuine", "Ann", "The audit trail is whole", "pdfsig file.pdf", "openssl cms -verify"):
+    for part in (said, "Genuine", "Ann", "The audit trail is complete", "pdfsig file.pdf", "openssl cms -verify"):
         assert part in told, part
     assert await page.get_by_role("button", name="Copy").count() == 0, "which needs script"
 

@@ -146,7 +146,7 @@ def test_a_folder_that_is_emptied_or_gone_keeps_its_documents_until_someone_conf
     folder.rmdir()
     missing = command("index", str(folder), data=data)
     assert missing.returncode == 2
-    assert "Documents that were made of its files stay" in missing.stderr
+    assert "Documents created from its files stay" in missing.stderr
     assert found(data, "harbour") == ["boat.md"]
 
     away.rename(folder)

@@ -92,7 +92,9 @@ def test_an_owner_changes_a_key_upwards_and_revokes_it_with_what_it_made(running
         data, "keys", "change", made["id"], "--no-end", "--expires-at", "2199-01-01T00:00:00Z", code=2
     )
     assert "what is to change" in failure(data, "keys", "change", made["id"], code=2)
-    assert server.run("keys", "revoke", made["id"], data=data).stdout.endswith("and so are 1 keys that it had made.\n")
+    assert server.run("keys", "revoke", made["id"], data=data).stdout.endswith(
+        "and so are 1 keys that it had created.\n"
+    )
     assert status(running, answer.json()["key"]) == 401
 
 

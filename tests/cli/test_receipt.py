@@ -159,12 +159,12 @@ def test_what_has_changed_since_is_named(house: Installation) -> None:
 
     house.call("PATCH", f"/documents/{lease}", json={"filename": "contract.txt"})
     replay = house.verified(receipt)[1]["replay"]
-    assert replay["reasons"][-1] == f"Replaced, renamed, deleted or indexed anew since: {lease}."
+    assert replay["reasons"][-1] == f"Replaced, renamed, deleted or reindexed since: {lease}."
 
     house.call("DELETE", f"/documents/{boat}")
     replay = house.verified(receipt)[1]["replay"]
     assert replay["same"] is False
-    assert replay["reasons"][-1] == f"Replaced, renamed, deleted or indexed anew since: {lease}, {boat}."
+    assert replay["reasons"][-1] == f"Replaced, renamed, deleted or reindexed since: {lease}, {boat}."
 
 
 def test_an_altered_answer_is_not_asked_again(house: Installation) -> None:

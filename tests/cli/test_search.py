@@ -51,7 +51,7 @@ def test_a_folder_is_indexed_asked_and_indexed_again(data: Path, folder: Path) -
     shown = command("ask", "roof", "--mode", "keyword", data=data)
     assert shown.stdout.startswith("1. new.txt")
     assert "The roof is new." in shown.stdout
-    assert command("ask", "nothingofthekind", "--mode", "keyword", data=data).stdout == "Nothing was found.\n"
+    assert command("ask", "nothingofthekind", "--mode", "keyword", data=data).stdout == "No results found.\n"
     assert result("keys", "list", data=data)["keys"] == [] or all(
         key["name"] != "deedbox ask" for key in result("keys", "list", data=data)["keys"]
     )

@@ -96,8 +96,8 @@ def test_a_proxy_that_nobody_told_of_is_named(running: server.Server) -> None:
 
 def test_the_time_stamp_authority_is_asked(running: server.Server) -> None:
     data, here = running.log.with_suffix(""), {"DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8"}
-    assert found(data, "time-stamps", DEEDBOX_TSA_URL=f"{running.address}/tsa", **here)["verdict"] == "good"
-    assert found(data, "time-stamps", DEEDBOX_TSA_URL=f"{running.address}/nothing", **here)["verdict"] == "bad"
+    assert found(data, "timestamps", DEEDBOX_TSA_URL=f"{running.address}/tsa", **here)["verdict"] == "good"
+    assert found(data, "timestamps", DEEDBOX_TSA_URL=f"{running.address}/nothing", **here)["verdict"] == "bad"
 
 
 def test_the_collector_of_traces_is_asked(running: server.Server) -> None:

@@ -41,7 +41,7 @@ def test_what_cannot_be_is_a_sentence_and_changes_nothing(data: Path) -> None:
         (["rename", ""], "must not be empty"),
         (["rename", "x" * 101], "at most 100 characters"),
         (["sender", "--email", "nobody"], "is not an e-mail address"),
-        (["sender"], "Nothing is to be changed"),
+        (["sender"], "No changes were given"),
     ):
         done = server.run("workspace", *words, data=data)
         assert done.returncode == 1

@@ -149,7 +149,7 @@ class Scenario:
         if what == "amend":
             return self._amend(desk, packet)
         if not waiting:
-            raise Conflict("It is nobody's turn")
+            raise Conflict("It is no one's turn")
         one = self.chance.choice(waiting)
         if what == "sign" and one.role == "approver":
             return approve(desk, packet, one.id, SEEN)

@@ -180,7 +180,7 @@ def attacks(office: Office, data: bytes, other: bytes) -> Iterator[tuple[str, by
     """Every other way to make one sealed file say something else; `other` is a second sealed file."""
     for name, change in UPDATES.items():
         yield f"update: {name}", updated(data, change)
-        yield f"update with a trusted time-stamp: {name}", time_stamped(office, updated(data, change))
+        yield f"update with a trusted timestamp: {name}", time_stamped(office, updated(data, change))
     yield from _after_the_end(data)
     yield from _signature_attacks(data, other)
     yield from _layouts(data, other)

@@ -87,17 +87,17 @@ def gap_attacks(office: Office, data: bytes) -> Iterator[tuple[str, bytes]]:
     seal = sealed_form.read(data)
     own = cms.own(seal.cms_der)
     assert own.token is not None
-    yield "the time-stamp taken away", _filled(data, _stripped(seal.cms_der))
+    yield "the timestamp taken away", _filled(data, _stripped(seal.cms_der))
     yield (
-        "a later time-stamp of the installation's own unit",
+        "a later timestamp of the installation's own unit",
         restamped(data, office.timestamper, NOW + timedelta(days=1)),
     )
     other = Office("Elsewhere")
     office.roots = [office.root.der, other.root.der]
-    yield "the time-stamp of another trusted authority", restamped(data, other.timestamper, NOW + timedelta(days=1))
+    yield "the timestamp of another trusted authority", restamped(data, other.timestamper, NOW + timedelta(days=1))
     yield "(r, n - s)", _filled(data, _other_s(seal.cms_der, own.signature, office.seal.certificate.public_key()))
     token = _other_s(own.token, cms.own(own.token).signature, office.timestamp_unit.certificate.public_key())
-    yield "(r, n - s) of the time-stamp", restamped_with(data, token)
+    yield "(r, n - s) of the timestamp", restamped_with(data, token)
 
 
 def _other_s(content_info: bytes, signature: bytes, key: Any) -> bytes:

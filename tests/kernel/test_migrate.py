@@ -122,7 +122,7 @@ def test_a_newer_schema_is_refused_with_the_way_out(store: Store) -> None:
     with pytest.raises(SetupError) as refused:
         store.migrate()
     assert refused.value.reason == f"The database has schema 0999, newer than this version of Deedbox knows ({OLD})."
-    assert refused.value.next_step == "Run the newer version, or restore a backup made by this one."
+    assert refused.value.next_step == "Run the newer version, or restore a backup created by this one."
     assert store.schema == [("0999",)]
 
 

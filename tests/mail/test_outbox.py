@@ -349,7 +349,7 @@ async def test_a_file_too_large_for_a_mail_is_left_out_and_said_to_be(
     assert list(message.iter_attachments()) == []
     plain = message.get_body(("plain",))
     assert plain is not None
-    assert "too large for a mail" in plain.get_content()
+    assert "too large to attach" in plain.get_content()
     assert await line.post.stored(sha256)
 
 
@@ -494,7 +494,7 @@ async def test_without_a_mail_server_mail_stays_in_the_inbox(inbox: Post) -> Non
     assert LINK in shown.html
     other = await inbox.db.read(lambda tx: inbox.inbox.show(tx, US, second))
     assert [attachment.sha256 for attachment in other.attachments] == [sha256]
-    assert "hängen dieser E-Mail an" in other.text
+    assert "sind dieser E-Mail beigefügt" in other.text
 
 
 async def test_the_inbox_comes_in_pages_and_by_what_it_is_about(inbox: Post) -> None:

@@ -153,8 +153,8 @@ def test_a_completion_says_whether_the_file_is_attached() -> None:
     letter = LETTERS["completion"]
     assert isinstance(letter, Completion)
     enclosing = mail(letter, attachments=[Attachment("0" * 64, "lease.pdf")])
-    assert "are attached to this mail" in render(enclosing, attached=True).text
-    assert "too large for a mail" in render(enclosing, attached=False).text
+    assert "are attached to this email" in render(enclosing, attached=True).text
+    assert "too large to attach" in render(enclosing, attached=False).text
     alone = render(mail(letter), attached=False)
     assert "attached" not in alone.text
     assert "too large" not in alone.text

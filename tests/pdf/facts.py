@@ -17,7 +17,7 @@ def signer(number: int, name: str, **more: Any) -> CertifiedSigner:
         "name": name,
         "email": f"signer{number}@mail.example",
         "party": "Buyer",
-        "identity": "Personal link sent to the e-mail address",
+        "identity": "Personal link sent to the email address",
         "steps": (
             Told("Invited", "14 November 2026, 10:00:00 CET (09:00:00 UTC)"),
             Told("Opened", "14 November 2026, 11:00:00 CET (10:00:00 UTC)"),
@@ -26,7 +26,7 @@ def signer(number: int, name: str, **more: Any) -> CertifiedSigner:
         "address": "203.0.113.7",
         "user_agent": "Mozilla/5.0 (X11; Linux x86_64)",
         "consent": "I agree to sign electronically.",
-        "values": (Told("Delivery date", "2026-12-01"), Told("Tick", "Yes")),
+        "values": (Told("Delivery date", "2026-12-01"), Told("Checkbox", "Yes")),
     }
     return CertifiedSigner(**(told | (more or {"signature_text": name})))
 

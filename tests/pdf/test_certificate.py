@@ -46,7 +46,7 @@ def test_it_tells_everything_that_was_given() -> None:
         "Certificate of completion", "Purchase agreement", "doc_01JCQ4ZK8W3YV5T7N9M2B4D6F8", "7QKD-M4X2-9TPW",
         "Ana María", "signer0@mail.example", "Buyer", "15 November 2026, 09:59:12 CET (08:59:12 UTC)", "203.0.113.7",
         "agreement.pdf",
-        "Personal link sent to the e-mail address", "15 November 2026, 09:00:02 UTC",
+        "Personal link sent to the email address", "15 November 2026, 09:00:02 UTC",
         "not a qualified electronic signature",
         "I agree to sign electronically.", "Delivery date", "2026-12-01",
     ):  # fmt: skip

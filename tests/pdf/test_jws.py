@@ -107,7 +107,7 @@ def test_a_time_stamp_of_another_authority_does_not_make_the_time() -> None:
     made, other = installation(), Office("Elsewhere")
     shown = receipted(made.identity, other.timestamper, NOW)
     found = command.judged(receipt.split(file(shown)), Anchors([made.root.der]))
-    assert (found.checks.timestamp, "not trusted here" in found.reasons[-1]) == (None, True)
+    assert (found.checks.timestamp, "this server does not trust" in found.reasons[-1]) == (None, True)
 
 
 def test_a_receipt_with_the_time_stamp_of_another_moment_is_altered() -> None:
@@ -115,7 +115,7 @@ def test_a_receipt_with_the_time_stamp_of_another_moment_is_altered() -> None:
     whole = receipted(made.identity, made.timestamper, NOW)
     later = made.timestamper.token(jws.digest(whole["receipt"]), NOW + timedelta(hours=1))
     shown = {**whole, "receipt_timestamp": jws._base64(later)}
-    assert verdict(shown) == ("altered", ["The time-stamp is not the one that was made with the receipt."])
+    assert verdict(shown) == ("altered", ["The timestamp is not the one created with the receipt."])
 
 
 def _of_the_past(now: datetime) -> Installation:

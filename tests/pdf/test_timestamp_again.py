@@ -121,7 +121,7 @@ def test_a_later_time_stamp_of_our_own_unit_is_no_way_to_move_the_time() -> None
         report = verify(stamped_again(pdf, installation().timestamper), [installation().root.der])
         assert (report.verdict, report.reasons) == (
             "altered",
-            ["Seal: The time-stamp is not the one that was made when the file was sealed."],
+            ["Seal: The timestamp is not the one created when the file was sealed."],
         )
 
 
@@ -139,7 +139,7 @@ def test_a_time_stamp_that_is_missing_shows_until_there_is_one() -> None:
     cms_der = seal.cms_for(place.digest, made.identity, None, NOW)
     bare[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, cms_der)
     stripped = verify(bytes(bare), [made.root.der])
-    assert (stripped.verdict, "taken away" in stripped.reasons[0]) == ("altered", True)
+    assert (stripped.verdict, "removed" in stripped.reasons[0]) == ("altered", True)
     report = verify(stamped_again(bytes(bare), unit), [made.root.der], timestamp_roots=[root])
     assert (report.verdict, report.checks.timestamp) == ("authentic", True)
 
@@ -147,7 +147,7 @@ def test_a_time_stamp_that_is_missing_shows_until_there_is_one() -> None:
 def test_a_time_stamp_too_large_for_the_gap_is_refused() -> None:
     pdf = sealed(shapes.plain())
     found = timestamp_again.last_seal(pdf, 0)
-    with pytest.raises(BadRequest, match="larger than the room"):
+    with pytest.raises(BadRequest, match="larger than the space"):
         found.with_timestamp(bytes(found.contents_length))
 
 

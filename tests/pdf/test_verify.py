@@ -84,7 +84,9 @@ def test_a_foreign_signature_is_unrecognised_and_named(ours: Authority, theirs: 
 def test_what_another_program_signed_with_a_trusted_certificate_is_not_what_was_sealed_here(ours: Authority) -> None:
     report = verify(signed(ours, document()), ours.roots, (), NOW)
     assert (report.verdict, report.checks.trusted) == ("unexplained", True)
-    assert report.reasons == ["A certificate that is trusted here signed it, but it is not a file that Deedbox sealed."]
+    assert report.reasons == [
+        "It was signed with a certificate that this server trusts, but it was not sealed by Deedbox."
+    ]
 
 
 def test_a_foreign_signature_that_does_not_fit_is_altered(ours: Authority, theirs: Authority) -> None:
@@ -125,10 +127,10 @@ def test_an_archival_update_that_ends_in_a_covering_time_stamp_is_extended_and_t
         assert (report.verdict, report.reasons, report.document_id) == ("extended", [], "doc_1")
         assert report.sealed_sha256 == hashlib.sha256(clean).hexdigest() != report.sha256
         assert report.added == [
-            "The name of the program that added it, and the date, in the file's properties.",
-            *(f"A document time-stamp of {day}T00:00:00Z." for day in stamps),
+            "The name of the program that added it, and the date, in the file properties.",
+            *(f"A document timestamp from {day}T00:00:00Z." for day in stamps),
         ]
-    assert [one.level for one in report.signatures] == ["PAdES B-LT", "document time-stamp", "document time-stamp"]
+    assert [one.level for one in report.signatures] == ["PAdES B-LT", "document timestamp", "document timestamp"]
 
 
 def test_validation_data_alone_extends_a_file_and_properties_alone_do_not(ours: Authority, clean: bytes) -> None:
@@ -172,7 +174,7 @@ def test_an_archival_time_stamp_must_be_trusted(ours: Authority, theirs: Authori
 
 def test_a_time_stamp_alone_is_nobodys_signature(ours: Authority) -> None:
     report = verify(archived(ours, document()), ours.roots, (), NOW)
-    assert (report.verdict, report.reasons) == ("unrecognised", ["The file is time-stamped, but nobody signed it."])
+    assert (report.verdict, report.reasons) == ("unrecognised", ["The file has a timestamp, but nobody signed it."])
 
 
 def test_a_certificate_that_expired_after_the_time_stamp_is_still_good(ours: Authority, clean: bytes) -> None:
@@ -254,7 +256,7 @@ def test_certificate_named_for_document_signing_elsewhere_may_seal(ours: Authori
         assert verify(sealed(ours, document(), signer=holder), ours.roots, (), NOW).verdict == "authentic"
 
 
-@pytest.mark.parametrize("case", ["the issuer left out", "the root added", "the time-stamp unit added"])
+@pytest.mark.parametrize("case", ["the issuer left out", "the root added", "the timestamp unit added"])
 def test_other_set_of_certificates_in_the_signature_is_altered(ours: Authority, clean: bytes, case: str) -> None:
     """Nobody signs the certificates in a CMS: all but one set of them are refused."""
     held = {"the issuer left out": [ours.seal], "the root added": [ours.seal, ours.issuing, ours.root]}.get(

@@ -66,7 +66,7 @@ async def test_what_comes_later_is_not_in_the_index_of_then(corpus: Corpus, mode
     assert (await asked(corpus, mode=mode))[0].passages != found.passages
     await corpus.delete(first)
     assert await replay.reasons(corpus.engine, statement) == [
-        f"Replaced, renamed, deleted or indexed anew since: {first}."
+        f"Replaced, renamed, deleted or reindexed since: {first}."
     ]
     assert first not in {one.upload.id for one in (await again(corpus, statement)).passages}
 

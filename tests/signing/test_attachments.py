@@ -59,7 +59,7 @@ async def test_the_file_of_whoever_signs_first_counts_for_a_whole_party_and_the_
         (first.signer_id, first.sha256, [3, 4])
     ]
     assert await owners(desk) == 2 * [attachments.owner(first)], "what Bob gave before is out of date, like a text"
-    with pytest.raises(Conflict, match="signed with this already"):
+    with pytest.raises(Conflict, match="already signed with this value"):
         await given(desk, document, "bob", "two")
     signed = await desk.sign(document, "bob")
     assert [(one.signer, one.sha256) for one in signed.attachments] == [(first.signer_id, first.sha256)]

@@ -226,8 +226,11 @@ DISCORDANT: list[tuple[list[NewField], str]] = [
     ),
     ([asked("radio", group="g", read_only=True, default="true"), asked("radio", group="g", label="b")], "all be"),
     ([asked("text", max_length=3, default="four")], "At most 3 characters"),
-    ([asked("text", pattern="[0-9]+", default="four")], "not in the form that is asked for"),
-    ([asked("text", pattern="[0-9]+"), asked("date", label="b", show_if=ShowIf("One", "x"))], "not in the form"),
+    ([asked("text", pattern="[0-9]+", default="four")], "not have the required format"),
+    (
+        [asked("text", pattern="[0-9]+"), asked("date", label="b", show_if=ShowIf("One", "x"))],
+        "not have the required format",
+    ),
     ([asked("attachment", label=f"a{n}") for n in range(21)], "at most 20 attachments"),
 ]
 
@@ -278,7 +281,7 @@ async def test_a_hidden_field_is_not_required_and_keeps_nothing(desk: Desk) -> N
         signed = await desk.sign(document, "ann", **{box: ticked, text: typed})
         assert [one.value for one in signed.fields[:2]] == [ticked, value]
     document = await desk.sent(party("Ann", "ann"), fields=[tick, which])
-    with pytest.raises(BadRequest, match="Which: This must be filled in"):
+    with pytest.raises(BadRequest, match="Which: This field is required"):
         await desk.sign(document, "ann", **{document.fields[0].id: "true"})
 
 

@@ -305,15 +305,15 @@ async def _failing(desk: Desk, remote: RemoteTimestamper, reason: str) -> None:
 _FAILURES: dict[str, tuple[Any, str]] = {
     "an error": (lambda _: (500, b"broken"), "status 500"),
     "a redirect": (lambda _: (302, b""), "status 302"),
-    "nonsense": (lambda _: (200, b"<html>"), "not good"),
-    "nothing": (lambda _: (200, b""), "not good"),
+    "nonsense": (lambda _: (200, b"<html>"), "not valid"),
+    "nothing": (lambda _: (200, b""), "not valid"),
     "a rejection": (lambda _: (200, Authority().unit.answer(b"", foreign.NOW)), "refused"),
     "another nonce": (
         lambda _: (200, Authority().unit.answer(timestamp.query(bytes(32), b"x"), foreign.NOW)),
-        "not good",
+        "not valid",
     ),
     "another time": (lambda query: (200, Authority().unit.answer(query, foreign.NOW - timedelta(hours=1))), "clock"),
-    "too much": (lambda _: (200, bytes(limits.TSA_ANSWER_BYTES * 2)), "not good"),
+    "too much": (lambda _: (200, bytes(limits.TSA_ANSWER_BYTES * 2)), "not valid"),
 }
 
 
@@ -328,7 +328,7 @@ async def test_when_the_configured_authority_fails_the_seal_says_so(
 async def test_an_authority_that_cannot_be_reached_or_may_not_be_is_a_failure_too(desk: Desk, egress: Egress) -> None:
     with serving() as gone:
         pass
-    await _failing(desk, RemoteTimestamper(gone.url, lambda: egress, desk.clock), "no answer")
+    await _failing(desk, RemoteTimestamper(gone.url, lambda: egress, desk.clock), "did not respond")
     closed = Egress()
     await _failing(desk, RemoteTimestamper("http://127.0.0.1:9/tsr", lambda: closed, desk.clock), "not public")
     await closed.close()

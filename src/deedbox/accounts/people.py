@@ -90,7 +90,7 @@ def redeem(tx: Tx, token: str, device: Device = NOWHERE, *, now: datetime) -> Se
     """A login session for an unused, unexpired link: of two that try at once, one gets it."""
     person_id = _use_link(tx, TokenPrefix.LOGIN_LINK, token, now)
     if person_id is None:
-        raise Unauthorized("This login link was used before or has expired. Make a new one: deedbox login-link")
+        raise Unauthorized("This login link has already been used or has expired. Create a new one: deedbox login-link")
     return open_session(tx, person_id, device, now=now)
 
 
@@ -197,7 +197,7 @@ def reset(tx: Tx, token: str, password_hash: str, device: Device = NOWHERE, *, n
     """A session of the person whose new password this is; every other session, passkey and link of theirs ends."""
     person_id = _use_link(tx, TokenPrefix.RESET_LINK, token, now)
     if person_id is None:
-        raise Unauthorized("This link was used before or has expired. Ask for another one.")
+        raise Unauthorized("This link has already been used or has expired. Request a new one.")
     store.set_password(tx, person_id, password_hash)
     passkeys_store.drop_all(tx, person_id)
     _end_access(tx, person_id, keep="")

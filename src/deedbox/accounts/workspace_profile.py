@@ -108,7 +108,7 @@ def change(tx: Tx, caller: Caller, wanted: WorkspaceChange, *, now: datetime) ->
     """The workspace as it is from now on; documents that were sent keep the names they were sent under."""
     before = row(tx, caller.workspace_id)
     if wanted == WorkspaceChange():
-        raise BadRequest("Nothing is to be changed")
+        raise BadRequest("No changes were given")
     asked = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
     given = {name: checked(name, value) for name, value in asked.items()}
     changed = msgspec.structs.replace(before, **given)

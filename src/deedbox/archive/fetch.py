@@ -33,7 +33,8 @@ class Downloads:
                 last = piece
         if (found.hexdigest(), size) != (receipt.sha256, receipt.size_bytes):
             raise Unavailable(
-                f"The archive has something else under {name} than it was given. `deedbox archive verify` tells more."
+                f"The archive has something else under {name} than it was given. Run `deedbox archive verify` for"
+                " details."
             )
         yield last
 

@@ -79,7 +79,7 @@ def statement_sha256(tree: Tree) -> str:
 
 def root_file(tree: Tree) -> bytes:
     if tree.token is None:
-        raise ValueError("a root without time-stamp is not published")
+        raise ValueError("a root without timestamp is not published")
     mark = {"degraded": True} if tree.degraded else {}
     return canonical({**_stated(tree), **mark, "timestamp": base64.b64encode(tree.token).decode()})
 

@@ -86,7 +86,7 @@ def _entry(file: BinaryIO, at: int, size_bytes: int) -> Entry | None:
         raise BadRequest("The package is no zip file as it was written")
     name = file.read(name_length)
     if not name.isascii():
-        raise BadRequest("A file in the package has another name than was written")
+        raise BadRequest("A file in the package has a different name from the one written")
     entry = Entry(name.decode(), size, crc)
     if header(entry) != head + name:
         raise BadRequest(f"The head of {entry.name} in the package is not as it was written")

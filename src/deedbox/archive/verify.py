@@ -87,7 +87,7 @@ class Verification:
             if (held.sha256, held.size_bytes) != (receipt.sha256, receipt.size_bytes):
                 raise BadRequest("The package is whole, but not the one that the receipt names")
             if receipt.key_id not in (None, inside.key_id):
-                raise BadRequest("The package is authenticated with another key than the one that the receipt names")
+                raise BadRequest("The package is authenticated with a different key from the one in the receipt")
             await self._sealed(row, held, inside)
             return inside
 
@@ -103,7 +103,7 @@ class Verification:
             )
         beside = inside.payload.get(package.TIMESTAMP_TOKEN)
         if (beside.sha256 if beside else None) != report.seal_timestamp_sha256:
-            raise BadRequest("The time-stamp beside the sealed file is not that of its seal")
+            raise BadRequest("The timestamp next to the sealed file does not belong to its seal")
         await _demand_evidence(held, inside, report, vouched_by=(Anchors(roots, crls, timestamp_roots), now))
 
     async def _proof(self, row: ArchiveRow, name: str, receipt: Receipt) -> bool:
@@ -117,7 +117,7 @@ class Verification:
             return False  # where the root is, its proofs are
         content = await fetched(self._target, proofs.proof_name(name, tree), limits.ARCHIVE_JSON_BYTES)
         if not proofs.holds(proofs.read_proof(content), name, receipt.sha256, receipt.size_bytes, tree):
-            raise BadRequest("The proof beside the package does not lead to the root of its day")
+            raise BadRequest("The proof next to the package does not lead to the root of its day")
         return root.proven
 
     async def _root(self, number: int) -> Verdict:
@@ -152,7 +152,7 @@ class Verification:
     async def _published(self, tree: Tree, name: str, published_at: str) -> None:
         """BadRequest unless the root lies there as it was published, time-stamped in time by a trusted authority."""
         if tree.token is None:
-            raise BadRequest("The root was published, but its time-stamp is missing in the database")
+            raise BadRequest("The root was published, but its timestamp is missing in the database")
         if await fetched(self._target, name, limits.ARCHIVE_JSON_BYTES) != proofs.root_file(tree):
             raise BadRequest("The root in the archive is not the one that was published")
         anchors = await self._archive.authority.trusted(None)
@@ -161,12 +161,12 @@ class Verification:
         told = msgspec.convert(found, Told)
         if not told.trusted:
             raise BadRequest(
-                "The root's time-stamp is of an authority that is not trusted here. If it is that of DEEDBOX_TSA_URL,"
-                " name its root certificate in DEEDBOX_TSA_CA_FILE"
+                "The root's timestamp comes from an authority that this server does not trust. If it comes from"
+                " DEEDBOX_TSA_URL, name its root certificate in DEEDBOX_TSA_CA_FILE"
             )
         slack = timedelta(seconds=limits.TSA_SKEW_SECONDS)
         if not proofs.day_end(tree) - slack <= moment(told.at) <= moment(published_at) + slack:
-            raise BadRequest(f"The root's time-stamp is of {told.at}: not between its day and its publication")
+            raise BadRequest(f"The root's timestamp is dated {told.at}: not between its day and its publication")
 
 
 def _elsewhere(location: str) -> str:

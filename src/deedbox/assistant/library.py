@@ -76,7 +76,7 @@ async def search(api: Api, wanted: Search) -> Outcome:
     heard = await answer(api, post("/query", given), _Results)
     found = Found([_passage(result) for result in heard.results])
     lines = [f"{number}. {_where(one)}" for number, one in enumerate(found.passages, 1)]
-    said = "\n".join([f"{len(lines)} passages, best first:", *lines]) if lines else "Nothing was found."
+    said = "\n".join([f"{len(lines)} passages, best first:", *lines]) if lines else "No results found."
     return Outcome(found, said, [_shown(one.filename, one.heading, one.text) for one in found.passages])
 
 

@@ -16,8 +16,8 @@ from deedbox.assistant.tool import NOTICE, Tool, readable, schema
 
 _INSTRUCTIONS = (
     "Deedbox keeps documents: a library that can be searched, and documents that people sign. Quote what you tell from"
-    f" it with its document and page. {NOTICE} A draft that you prepare is sent by a person, unless there is a tool"
-    " send_draft and a person has told you to use it."
+    f" it with its document and page. {NOTICE} A draft that you prepare is sent by a person, unless there is a"
+    " tool send_draft and a person has asked you to use it."
 )
 
 

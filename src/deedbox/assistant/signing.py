@@ -31,7 +31,7 @@ class Field(msgspec.Struct, frozen=True):
 class Template(msgspec.Struct, frozen=True):
     id: str
     name: str
-    status: Annotated[str, described("Drafts can be made from it when it is `ready`.")]
+    status: Annotated[str, described("Drafts can be created from it when it is `ready`.")]
     roles: list[Role]
     fields: list[Field]
 
@@ -115,7 +115,7 @@ async def prepare_draft(api: Api, wanted: PrepareDraft) -> Outcome:
     if wanted.title is not None:
         new["title"] = wanted.title
     state = await answer(api, post("/api/v1/documents", new), State)
-    return _outcome(state, "The draft is made, and nobody was told of it: a person has to look at it and send it. ")
+    return _outcome(state, "The draft was created and nobody was notified. A person must review and send it. ")
 
 
 class OneDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -150,7 +150,7 @@ TOOLS = [
     Tool(
         "list_templates",
         "List the templates",
-        "Templates of which drafts can be made, with their roles and the labels of their fields.",
+        "Templates for new drafts, with their roles and the labels of their fields.",
         "documents:read",
         ListTemplates,
         Templates,

@@ -225,8 +225,8 @@ class Token:
         own = own or [one for one in held if one[pkcs11.Attribute.LABEL] == self._choice.key]
         if not own:
             raise TokenFailed(
-                f"The token holds no certificate for the key {self._choice.key!r}: put one beside it,"
-                " or name a file with DEEDBOX_PKCS11_CERTIFICATE_FILE"
+                f"The token holds no certificate for the key {self._choice.key!r}: add one next to it, or name a"
+                " file with DEEDBOX_PKCS11_CERTIFICATE_FILE"
             )
         try:
             return [

@@ -63,18 +63,18 @@ class RemoteTimestamper:
                 )
             )
         except EgressFailed as error:
-            raise TimestampFailed(f"The time-stamp authority gave no answer: {error.message}") from error
+            raise TimestampFailed(f"The timestamp authority did not respond: {error.message}") from error
         if answer.status != 200:
-            raise TimestampFailed(f"The time-stamp authority answered with status {answer.status}")
+            raise TimestampFailed(f"The timestamp authority answered with status {answer.status}")
         return self._checked(answer.body, digest, nonce)
 
     def _checked(self, response: bytes, digest: bytes, nonce: bytes) -> bytes:
         try:
             token, moment = timestamp.granted(response, digest, nonce)
         except ValueError as error:  # Malformed, or another shape than was to be unpacked
-            raise TimestampFailed(f"The time-stamp authority's answer is not good: {error}") from error
+            raise TimestampFailed(f"The timestamp authority's response is not valid: {error}") from error
         if len(token) > limits.TSA_TOKEN_BYTES:
-            raise TimestampFailed(f"The time-stamp is larger than {limits.TSA_TOKEN_BYTES // limits.KB} KB")
+            raise TimestampFailed(f"The timestamp is larger than {limits.TSA_TOKEN_BYTES // limits.KB} KB")
         if abs(moment - self._clock.now()) > timedelta(seconds=limits.TSA_SKEW_SECONDS):
-            raise TimestampFailed(f"The time-stamp authority's clock and ours differ: it says {moment.isoformat()}")
+            raise TimestampFailed(f"The timestamp authority's clock and ours differ: it says {moment.isoformat()}")
         return token

@@ -75,7 +75,7 @@ def status(data_dir: Path | None, as_json: bool) -> None:
     for root in found.unpublished:
         click.echo(f"  root {root.number} of {root.day} is not published: {root.error or 'it waits for its round'}")
     if found.degraded:
-        click.echo(f"{found.degraded} roots have a time-stamp of this installation: the authority was away.")
+        click.echo(f"{found.degraded} roots have a timestamp of this installation: the authority was away.")
 
 
 @command.command()
@@ -201,7 +201,7 @@ def _tell(pushed: Pushed, alone: bool, *, as_json: bool) -> None:
         if pushed.pending and not alone:
             click.echo(f"{pushed.pending} wait; the server goes on with them.")
     if pushed.failed:
-        click.echo("`deedbox archive status` says why; they are tried again by themselves.", err=True)
+        click.echo("`deedbox archive status` shows why; the server retries automatically.", err=True)
     if pushed.pending and alone:
         click.echo(
             f"{pushed.pending} wait, and no server runs: start it, or run `deedbox archive retry` again.", err=True
@@ -214,7 +214,7 @@ def _tell_checked(report: Checked) -> None:
     amiss = sum(one.kind == "package" for one in (*report.problems, *report.unseen))
     whole = report.packages - amiss - report.other_key
     roots = report.roots - sum(one.kind == "root" for one in report.unseen)
-    click.echo(f"{whole} of {report.packages} packages are whole and authentic; a time-stamped root vouches for"
+    click.echo(f"{whole} of {report.packages} packages are whole and authentic; a timestamped root vouches for"
                f" {report.proven}. {roots} roots were checked.")  # fmt: skip
     for one in report.problems:
         click.echo(f"  {one.name}: {(one.problem or '').rstrip('.')}.")

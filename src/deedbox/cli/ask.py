@@ -119,7 +119,7 @@ def _show_passages(found: list[Result]) -> None:
     for rank, passage in enumerate(found, 1):
         _show(rank, passage)
     if not found:
-        click.echo("Nothing was found.")
+        click.echo("No results found.")
 
 
 def _show(rank: int, found: Result) -> None:

@@ -20,7 +20,7 @@ workspace_option = click.option(
 
 @click.group()
 def command() -> None:
-    """Show, renew and revoke the certificates that seal and time-stamp; bring your own."""
+    """Show, renew and revoke the certificates for seals and timestamps, or use your own."""
 
 
 @command.command()

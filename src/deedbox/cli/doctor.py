@@ -184,7 +184,7 @@ def _fonts(_: Settings) -> Iterator[Finding]:
     if lacking := fonts.missing():
         text = f"{len(lacking)} are missing, such as {lacking[0]}: names in their letters are refused"
         yield Finding(
-            "fonts", "bad", text, "Install Deedbox anew with all that it needs: pip install 'deedbox[server]'"
+            "fonts", "bad", text, "Reinstall Deedbox with all of its dependencies: pip install 'deedbox[server]'"
         )
     else:
         yield Finding("fonts", "good", f"all {len(fonts.PACKAGES)} packages for marks and certificates are there")

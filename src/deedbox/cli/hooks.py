@@ -73,7 +73,7 @@ def create(
     if as_json:
         print_json({**msgspec.structs.asdict(made.hook), **({"secret": secret} if secret else {})})
     elif secret is None:
-        click.echo(f"{made.hook.id} sends these events there already. Its secret was shown when it was made.")
+        click.echo(f"{made.hook.id} already sends these events there. Its secret was shown when it was created.")
     else:
         click.echo(f"{secret}\n")
         click.echo(f"{made.hook.id} sends to {target_url}. This secret signs it and is shown only now; keep it safe.")
@@ -129,7 +129,7 @@ def delete(data_dir: Path | None, as_json: bool, hook_id: str) -> None:
 @json_option
 @click.option("--hook", "hook_id", callback=_text, help="The webhook that missed something; needs --since.")
 @click.option("--since", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]),
-              help="Send it again what never reached it since then, for example 2027-01-31T00:00:00Z")  # fmt: skip
+              help="Resend events not delivered since this time, for example 2027-01-31T00:00:00Z")  # fmt: skip
 @click.argument("delivery_id", required=False, callback=_text)
 def replay(
     data_dir: Path | None, as_json: bool, hook_id: str | None, since: datetime | None, delivery_id: str | None
@@ -195,7 +195,7 @@ class _Listen(msgspec.Struct, frozen=True):
 @click.option("--status", type=click.IntRange(200, 599), default=200, show_default=True,
               help="What to answer. A signature that does not fit is answered with 401.")  # fmt: skip
 @click.option("--count", type=click.IntRange(1, limits.HOOK_LISTEN_DELIVERIES), default=limits.HOOK_LISTEN_DELIVERIES,
-              help="End after so many deliveries.")  # fmt: skip
+              help="Stop after this many deliveries.")  # fmt: skip
 def listen(data_dir: Path | None, as_json: bool, **options: Any) -> None:
     """Receive deliveries on this machine, show each and check its signature, until Ctrl-C."""
     asked = _Listen(**options)

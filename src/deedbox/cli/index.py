@@ -41,7 +41,7 @@ def _collection(context: click.Context, option: click.Parameter, given: str) -> 
 @json_option
 @click.option("--collection", default=DEFAULT_COLLECTION, show_default=True, callback=_collection,
               help="Where the documents of new files lie; known ones stay where they are.")  # fmt: skip
-@click.option("--watch", is_flag=True, help="Go on until interrupted: take in what changes from then on.")
+@click.option("--watch", is_flag=True, help="Keep running until interrupted and add new or changed files.")
 @click.option("--every", type=click.FloatRange(0.1, 3600), metavar="SECONDS",
               help="How often --watch looks. Default: "
               f"{limits.FOLDER_LOOK_SECONDS}, and {limits.BUCKET_LOOK_SECONDS} for a bucket.")  # fmt: skip
@@ -84,7 +84,7 @@ def _folder(settings: Settings, named: str, *, missing: bool) -> Folder:
     path = Path(named)
     if not path.is_dir() and (path.exists() or not missing):
         reason = "is no folder" if path.exists() else "does not exist"
-        step = f"Documents that were made of its files stay; {_CONFIRM} removes them."
+        step = f"Documents created from its files stay; {_CONFIRM} removes them."
         raise click.BadParameter(f"{named} {reason}. {step}", param_hint="FOLDER")
     found = LocalFolder(path, settings.data_dir)
     if len(found.address) > limits.UPLOAD_VALUE_CHARS or not found.address.isprintable():

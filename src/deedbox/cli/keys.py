@@ -56,8 +56,8 @@ def command() -> None:
 @click.option("--scope", "scopes", multiple=True, type=click.Choice([*SCOPES, *SHORTHANDS]), metavar="SCOPE",
               help="What it opens; repeat for several. Default: every search scope.")  # fmt: skip
 @click.option("--tier", type=click.Choice(list(TIERS)), default=DEFAULT_TIER, show_default=True)
-@click.option("--per-minute", type=click.IntRange(1, limits.RATE_PER_MINUTE_MAX), help="A rate limit of its own.")
-@click.option("--per-day", type=click.IntRange(1, limits.RATE_PER_DAY_MAX), help="A rate limit of its own.")
+@click.option("--per-minute", type=click.IntRange(1, limits.RATE_PER_MINUTE_MAX), help="Custom rate limit.")
+@click.option("--per-day", type=click.IntRange(1, limits.RATE_PER_DAY_MAX), help="Custom rate limit.")
 @click.option("--collection", "collections", multiple=True, metavar="NAME", callback=_collections,
               help="Only this collection of the library exists for it; repeat for several. Default: all.")  # fmt: skip
 @_expires_at
@@ -130,9 +130,9 @@ def list_keys(data_dir: Path | None, as_json: bool) -> None:
 @data_option
 @json_option
 @click.option("--name", callback=_name, help="What the key is for.")
-@click.option("--per-minute", type=click.IntRange(1, limits.RATE_PER_MINUTE_MAX), help="A rate limit of its own.")
-@click.option("--per-day", type=click.IntRange(1, limits.RATE_PER_DAY_MAX), help="A rate limit of its own.")
-@click.option("--tier-limits", is_flag=True, help="No rate limit of its own: those of its tier.")
+@click.option("--per-minute", type=click.IntRange(1, limits.RATE_PER_MINUTE_MAX), help="Custom rate limit.")
+@click.option("--per-day", type=click.IntRange(1, limits.RATE_PER_DAY_MAX), help="Custom rate limit.")
+@click.option("--tier-limits", is_flag=True, help="Remove the custom rate limit and use that of the tier.")
 @_expires_at
 @click.option("--no-end", is_flag=True, help="It works until it is revoked.")
 @click.argument("key_id")
@@ -203,7 +203,7 @@ def revoke(data_dir: Path | None, as_json: bool, key_id: str) -> None:
     if as_json:
         print_json({"id": key_id, "status": "revoked", "also_revoked": made})
     else:
-        others = f", and so are {made} keys that it had made" if made else ""
+        others = f", and so are {made} keys that it had created" if made else ""
         click.echo(f"{key_id} is revoked{others}.")
 
 

@@ -22,7 +22,7 @@ def command() -> None:
 @data_option
 @json_option
 @click.option("--limit", type=click.IntRange(1, limits.PAGE_MAX), default=limits.PAGE_DEFAULT, show_default=True)
-@click.option("--before", metavar="ID", help="Go on after this mail of an earlier list.")
+@click.option("--before", metavar="ID", help="Continue after this mail of an earlier list.")
 @click.option("--about", metavar="ID", help="Only mails about this document.")
 def list_mails(data_dir: Path | None, as_json: bool, limit: int, before: str | None, about: str | None) -> None:
     """List mails, newest first: when, kind, state, to whom, about what."""

@@ -34,7 +34,7 @@ def command(data_dir: Path | None, allow_sending: bool) -> None:
     try:
         from deedbox.assistant import stdio  # needs the extra, and takes seconds
     except ModuleNotFoundError as error:
-        reason = f"Tools for assistants need packages of their own, and {error.name} is not installed."
+        reason = f"Tools for assistants need additional packages, and {error.name} is not installed."
         raise SetupError(reason, "Install them with: pip install 'deedbox[mcp]'") from error
     scopes = [*toolbox.SCOPES, *(toolbox.SENDING if allow_sending else [])]
     with connected(data_dir, "deedbox mcp", scopes, key_hours=limits.FOLLOWING_KEY_HOURS) as server:

@@ -29,8 +29,8 @@ def command() -> None:
 @json_option
 @click.option("--if-missing", is_flag=True, help="Do nothing if a model is in use already.")
 @click.option("--hub", metavar="URL", help="The hub that OWNER/NAME is fetched from. Default: DEEDBOX_MODEL_HUB")
-@click.option("--query-prefix", metavar="TEXT", help="What stands before a question. Default: what the model names")
-@click.option("--passage-prefix", metavar="TEXT", help="What stands before a passage. Default: what the model names")
+@click.option("--query-prefix", metavar="TEXT", help="Text to put before a question. Default: as the model specifies")
+@click.option("--passage-prefix", metavar="TEXT", help="Text to put before a passage. Default: as the model specifies")
 @click.argument("source", default=fetch.DEFAULT.name, metavar="[NAME | FOLDER | OWNER/NAME | ocr]")
 def install(
     data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | None, source: str, **prefixes: str | None
@@ -137,7 +137,7 @@ def use(data_dir: Path | None, as_json: bool, name: str) -> None:
     if as_json:
         print_json(_state(settings))
     else:
-        click.echo(f"{model.name} is in use. The server embeds everything anew; until then the model before answers.")
+        click.echo(f"{model.name} is in use. The server re-embeds everything; until then the previous model answers.")
 
 
 def _tell_servers(settings: Settings, model: Model) -> None:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 MEANING = {
     "authentic": "this is what was answered, to the last character.",
     "altered": "this is not what was answered.",
-    "unrecognised": "this is signed, by someone whom nothing here vouches for.",
+    "unrecognised": "this is signed, but no trusted certificate vouches for the signer.",
 }
 CHECKS = {
-    "intact": "the receipt's signature and time-stamp fit",
+    "intact": "the receipt's signature and timestamp match",
     "covers_entire_file": "the answer is the one that was signed",
-    "trusted": "its certificate leads to a root that is trusted here",
+    "trusted": "its certificate chains to a trusted root",
     "revocation": "no certificate was revoked when it signed",
-    "timestamp": "a trusted time-stamp says when",
+    "timestamp": "a trusted timestamp proves the time",
 }
 _SIGNS = {True: ("✓", "green"), False: ("✗", "red"), None: ("–", "yellow")}
 
@@ -102,7 +102,7 @@ def judged(held: Receipted, anchors: "Anchors", now: datetime | None = None) -> 
         report.statement = receipt.parse(found.payload)
         problems = receipt.problems(report.statement, held.answer)
         if report.statement.issued_at != instant(found.at):
-            problems.append("The time-stamp is not the one that was made with the receipt.")
+            problems.append("The timestamp is not the one created with the receipt.")
     except BadRequest as error:
         problems = [error.message]
     if problems:
@@ -159,7 +159,7 @@ def _show_statement(report: ReceiptReport, told: Statement) -> None:
         click.echo(f"\n  {one.signer}")
         click.echo(f"    certificate   {one.certificate.subject}, until {one.certificate.not_after}")
         click.echo(f"    issued by     {one.certificate.issuer}")
-        click.echo(f"    time-stamped  {one.timestamp_time}")
+        click.echo(f"    timestamped  {one.timestamp_time}")
     click.echo(f"\n  “{told.query}”, answered at change {told.watermark} of the index")
     for found in told.results:
         code = f"  sealed: {found.verification_code}" if found.verification_code else ""

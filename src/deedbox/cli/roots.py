@@ -20,7 +20,7 @@ def named(files: Sequence[Path], timestamp_files: Sequence[Path]) -> Named:
     """Return the certificates in the files; SetupError names a file that has none."""
     if timestamp_files and not files:
         raise SetupError(
-            "--timestamp-root is trusted for time-stamps only, and no root is named for the seal.",
+            "--timestamp-root is trusted for timestamps only, and no root is named for the seal.",
             "Name the root of the installation that sealed the file with --root.",
         )
     return Named(*([der for one in group for der in _certificates(one)] for group in (files, timestamp_files)))

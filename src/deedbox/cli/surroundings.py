@@ -95,10 +95,10 @@ def timestamps(loaded: Settings) -> Iterator[Finding]:
 
     try:
         asyncio.run(ask())
-        yield Finding("time-stamps", "good", f"{loaded.tsa_url} gives them")
+        yield Finding("timestamps", "good", f"{loaded.tsa_url} gives them")
     except DeedboxError as error:
         step = "Check DEEDBOX_TSA_URL; an address that is not public needs DEEDBOX_EGRESS_ALLOW. Documents are sealed"
-        yield Finding("time-stamps", "bad", error.message, f"{step} without its time-stamp meanwhile.")
+        yield Finding("timestamps", "bad", error.message, f"{step} without its timestamp meanwhile.")
 
 
 def traces(loaded: Settings) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from deedbox.client import NewTemplate, Role, Template
 
 @click.group()
 def command() -> None:
-    """Make and list templates, of which documents are made.
+    """Create and list templates for documents.
 
     It talks to the server that DEEDBOX_URL names, with the key in DEEDBOX_API_KEY; without them, to the one that runs
     on the data folder."""
@@ -22,7 +22,7 @@ def command() -> None:
 @json_option
 @click.option("--name", help="What it is called. Default: the name of the first file.")
 @click.option("--role", "roles", multiple=True,
-              help="Who signs, for example Tenant; repeat for several. Default: whom the file names.")  # fmt: skip
+              help="A signer role, such as Tenant; repeat for several. Default: the roles in the file.")  # fmt: skip
 @click.option("--order", is_flag=True, help="The roles sign one after the other, as given. Default: side by side.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…",
                 type=click.Path(exists=True, dir_okay=False, path_type=Path))  # fmt: skip

@@ -28,23 +28,23 @@ PARTS = "deedbox.pdf.parts"
 
 MEANING = {
     "authentic": "this is what was sealed, every byte of it.",
-    "extended": "this is what was sealed, every byte of it, and after it only what keeps it verifiable.",
+    "extended": "this is what was sealed, every byte of it, and only data that keeps it verifiable was added later.",
     "altered": "this is not what was signed.",
-    "unrecognised": "this is signed, by someone whom nothing here vouches for.",
-    "unsigned": "this has no signature.",
-    "unexplained": "whether this is what was sealed cannot be said.",
+    "unrecognised": "this is signed, but no trusted certificate vouches for the signer.",
+    "unsigned": "this is not signed.",
+    "unexplained": "this could not be checked against what was sealed.",
 }
 _COLOURS = {"authentic": "green", "extended": "green", "altered": "red"}
 _SIGNS = {True: ("✓", "green"), False: ("✗", "red"), None: ("–", "yellow")}
 CHECKS = {
-    "intact": "every signature fits the file",
-    "covers_entire_file": "the seal, or a time-stamp after it, is about every byte of the file",
-    "modifications_allowed": "nothing came after the seal but what keeps it verifiable",
-    "trusted": "its certificate leads to a root that is trusted here",
-    "revocation": "no certificate was revoked when it sealed",
-    "timestamp": "a trusted time-stamp says when",
-    "known_to_us": "the records, or the evidence file, name this very file",
-    "audit_chain": "the audit trail is whole, and the one that was sealed",
+    "intact": "every signature matches the file",
+    "covers_entire_file": "the seal, or a later timestamp, covers every byte of the file",
+    "modifications_allowed": "nothing was added after the seal except data that keeps it verifiable",
+    "trusted": "its certificate chains to a trusted root",
+    "revocation": "no certificate was revoked at the time of sealing",
+    "timestamp": "a trusted timestamp proves the time",
+    "known_to_us": "the records, or the evidence file, contain exactly this file",
+    "audit_chain": "the audit trail is complete and matches the sealed one",
 }
 _BY_EVIDENCE = ("known_to_us", "audit_chain")
 
@@ -73,7 +73,7 @@ pdf_file = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=pdf_file,
     multiple=True,
     metavar="FILE",
-    help="A root certificate to trust for time-stamps only, such as that of a time-stamp authority; needs --root.",
+    help="A root certificate to trust for timestamps only, such as that of a timestamp authority; needs --root.",
 )
 @click.option(
     "--parts",
@@ -186,7 +186,7 @@ def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anc
         return with_records(report, known_to_us=None, audit_chain=whole, document_id=told.document.id, reasons=reasons)
     named = file.names(told, report.sealed_sha256 or "", report.seal_timestamp_sha256)
     if not named:
-        reasons.append("The PDF is not the sealed file that the evidence names: its time-stamp was replaced.")
+        reasons.append("The PDF is not the sealed file that the evidence names: its timestamp was replaced.")
     return with_records(
         report, known_to_us=named, audit_chain=whole and named, document_id=told.document.id, reasons=reasons
     )
@@ -258,7 +258,7 @@ def _print(pdf: Path, report: Report) -> None:
         click.echo(f"    certificate   {one.certificate.subject}, until {one.certificate.not_after}")
         click.echo(f"    issued by     {one.certificate.issuer}")
         click.echo(f"    signed        {one.signing_time or 'at a time that it does not say'}")
-        click.echo(f"    time-stamped  {one.timestamp_time or 'no'}")
+        click.echo(f"    timestamped  {one.timestamp_time or 'no'}")
     click.echo(f"\n  SHA-256 {report.sha256}")
 
 

@@ -76,10 +76,10 @@ def create(data_dir: Path | None, as_json: bool, name: str, owner: str | None) -
 @command.command()
 @data_option
 @json_option
-@click.option("--name", help="Who asks people to sign. Empty: the workspace itself.")
+@click.option("--name", help="The person or team that requests signatures. If empty, the workspace.")
 @click.option("--email", help="Where replies and notices go. Empty: no address.")
 @click.option(
-    "--notices/--no-notices", default=None, help="Whether the sender hears of completion, decline and expiry."
+    "--notices/--no-notices", default=None, help="Whether the sender is notified of completion, decline and expiry."
 )
 def sender(data_dir: Path | None, as_json: bool, name: str | None, email: str | None, notices: bool | None) -> None:
     """Say who sends: the name and address that mails show, and whether notices go there."""

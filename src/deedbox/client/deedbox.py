@@ -87,7 +87,7 @@ class Deedbox(Connection):
 
     @cached_property
     def authority(self) -> AuthorityCalls:
-        """Time-stamps, certificates and revocation lists."""
+        """Timestamps, certificates and revocation lists."""
         return AuthorityCalls(self)
 
     @cached_property
@@ -163,7 +163,7 @@ class AsyncDeedbox(AsyncConnection):
 
     @cached_property
     def authority(self) -> AsyncAuthorityCalls:
-        """Time-stamps, certificates and revocation lists."""
+        """Timestamps, certificates and revocation lists."""
         return AsyncAuthorityCalls(self)
 
     @cached_property

@@ -254,7 +254,7 @@ def parse(data: bytes) -> Evidence:
         raise BadRequest(f"This is not an evidence file: {error}") from error
     if written != data:
         # A second key of the same name, or another order, would let two readers see two files in one.
-        raise BadRequest("The evidence file is not in its canonical form; it was written anew by something else")
+        raise BadRequest("The evidence file is not in its canonical form: another program rewrote it")
     return evidence
 
 

@@ -48,11 +48,11 @@ MEANING: dict[Code, str] = {
     Code.METHOD_NOT_ALLOWED: "The path exists, with other methods; `Allow` lists them.",
     Code.TIMED_OUT: "The request took too long and was stopped.",
     Code.CONFLICT: "The resource is not in a state that allows this.",
-    Code.IDEMPOTENCY_CONFLICT: "The Idempotency-Key was used before with another request.",
+    Code.IDEMPOTENCY_CONFLICT: "The Idempotency-Key has already been used with a different request.",
     Code.IDEMPOTENCY_IN_PROGRESS: "A request with the same Idempotency-Key is still running; try again shortly.",
     Code.TOO_LARGE: "The body is larger than the route allows.",
     Code.UNSUPPORTED_MEDIA_TYPE: "The Content-Type of the body is not one the route reads.",
-    Code.RANGE_NOT_SATISFIABLE: "No byte of the file lies in the `Range` asked for; `Content-Range` tells its size.",
+    Code.RANGE_NOT_SATISFIABLE: "The requested `Range` contains no byte of the file; `Content-Range` gives its size.",
     Code.RATE_LIMITED: "Too many requests; wait until `X-RateLimit-Reset` (Unix seconds).",
     Code.INTERNAL_ERROR: "The server failed; `X-Request-Id` finds the cause in its log.",
     Code.FILE_LOST: "The server has the file on record, but not in its storage; `deedbox doctor` names such files.",
@@ -163,8 +163,8 @@ class LostFile(DeedboxError):
 
     def __init__(self, where: str, what: str = "this file") -> None:
         super().__init__(
-            f"The server has lost {what}: its records name it, and its storage has it no more."
-            " Ask whoever runs the server to restore it from a backup."
+            f"The server has lost {what}: its records refer to it, but it is missing in storage. Ask the operator"
+            " of the server to restore it from a backup."
         )
         self.add_note(f"lost: {where}")  # for the log: a caller has no use for it
 

@@ -385,7 +385,7 @@ def _check_signature(signer_info: bytes, content_type: bytes, content: bytes, ce
     if about != (der.octets(digest.finalize()), content_type):
         raise Malformed("The signature is about something else")
     if not _names_certificate(told, owner):
-        raise Malformed("The signature was made with another certificate than the one that it holds")
+        raise Malformed("The signature was created with a different certificate from the one it contains")
     _demand_true(public_key_of(owner), signature.content, b"\x31" + attributes.whole[1:], chosen)
     return owner
 

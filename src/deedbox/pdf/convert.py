@@ -19,8 +19,7 @@ _HTML = (".html", ".htm", ".xhtml")
 ENDINGS = (".pdf", *_DOCX, *_HTML, ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
 """How the names of files end of which a PDF can be made."""
 UNKNOWN = (
-    "This file is of no kind that can be signed: "
-    "a PDF, a Word document, an HTML page or an image (PNG, JPEG, WebP, TIFF)"
+    "This file type cannot be signed. Upload a PDF, a Word document, an HTML page or an image (PNG, JPEG, WebP, TIFF)"
 )
 
 _INSTALL_WEASYPRINT = (

@@ -6,10 +6,10 @@ import pikepdf
 
 from deedbox.kernel.errors import BadRequest
 
-DAMAGED = "This PDF is damaged and cannot be repaired. Save it anew from the program that made it."
+DAMAGED = "This PDF is damaged and cannot be repaired. Save it again from the program that created it."
 MISSING = (
     "This PDF is damaged: it refers to a part that is not in the file (object {number}), so a clause may be lost."
-    " Save it again from the program that made it, or print it into a new PDF."
+    " Save it again from the program that created it, or print it to a new PDF."
 )
 _HARMLESS = (
     "reported number of objects",

@@ -25,7 +25,7 @@ _OLD_FORM = "It could not be checked: it has the old form {form}."
 _OLD_HASH = "It could not be checked: it uses {algorithm}."
 _UNKNOWN = "unknown"
 _CHANGED = "After it something was added to the file that it does not allow."
-_UNJUDGED = "Something was added to the file after it, and whether it allows that cannot be said."
+_UNJUDGED = "Something was added to the file after it, and this server cannot tell whether the signature allows that."
 
 
 def signatures(data: bytes, now: str, password: str | None = None) -> list[EarlierSignature]:
@@ -80,7 +80,7 @@ def _told(pdf: bytes, found: Examined) -> EarlierSignature:
         return msgspec.structs.replace(claimed, covers_entire_file=covers)
     problem = (_unsupported(found) or found.broken) if found.broken else "" if covers else _later(found)
     return EarlierSignature(
-        kind="timestamp" if found.signature.kind == "time-stamp" else "signature",
+        kind="timestamp" if found.signature.kind == "timestamp" else "signature",
         signer=_name(shown.signer),
         issuer=_name(shown.certificate.issuer),
         signed_at=shown.signing_time,

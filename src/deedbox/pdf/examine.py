@@ -18,7 +18,7 @@ from deedbox.pdf.trust import Path, Trust, may_seal, may_timestamp
 
 _SUB_FILTERS = {
     "seal": ("ETSI.CAdES.detached", "adbe.pkcs7.detached"),
-    "time-stamp": ("ETSI.RFC3161",),
+    "timestamp": ("ETSI.RFC3161",),
 }
 _LEVELS = {(False, False): "B-B", (False, True): "B-B", (True, False): "B-T", (True, True): "B-LT"}
 
@@ -65,7 +65,7 @@ def _examine(pdf: bytes, result: Examined, trust: Trust, now: datetime) -> None:
     if bytes.fromhex(digits.decode("ascii")) != signature.filled:
         raise BadRequest("The signature that a reader sees is not the one in the gap of the byte range.")
     result.signed = signed = cms.opened(whole)
-    if signature.kind == "time-stamp":
+    if signature.kind == "timestamp":
         _time_stamp(pdf, result, place, signed, trust)
     else:
         _seal(pdf, result, place, signed, trust, now)
@@ -75,22 +75,22 @@ def _seal(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: T
     result.timestamp = cms.timestamp(signed)
     digest = gap.digest(pdf, place, signed.algorithm) if signed.algorithm in cms.HASHES else b""
     if not cms.is_true(signed, digest, "data"):
-        raise BadRequest("The signature does not fit the file: what was signed is not what is here.")
+        raise BadRequest("The signature does not match the file: different content was signed.")
     if result.timestamp is not None:
         _attached(result, result.timestamp, signed, trust)
     at = result.at or now
     _judge_path(result, signed, trust, at)
     if result.path and not may_seal(signed.signer.dump()):
-        result.distrust = "Its certificate is not one for signing documents."
+        result.distrust = "Its certificate is not intended for signing documents."
     _demand_sound(result, signed, trust)
 
 
 def _attached(result: Examined, timestamp: Timestamp, signed: SignedData, trust: Trust) -> None:
     signature: bytes = signed.signer_info["signature"].native
     if not cms.timestamp_is_true(timestamp, lambda name: hashlib.new(name, signature).digest()):
-        raise BadRequest("The time-stamp does not fit the signature.")
+        raise BadRequest("The timestamp does not match the signature.")
     if trust.changed(_ders(timestamp.signed)):
-        raise BadRequest("A certificate in the time-stamp was changed.")
+        raise BadRequest("A certificate in the timestamp was changed.")
     result.timestamp_path = trust.path(
         timestamp.signed.signer.dump(), _ders(timestamp.signed), timestamp.at, of_timestamp=True
     )
@@ -101,11 +101,11 @@ def _attached(result: Examined, timestamp: Timestamp, signed: SignedData, trust:
 def _time_stamp(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: Trust) -> None:
     timestamp = cms.as_timestamp(signed)
     if not cms.timestamp_is_true(timestamp, lambda name: gap.digest(pdf, place, name)):
-        raise BadRequest("The document's time-stamp does not fit the file.")
+        raise BadRequest("The document timestamp does not match the file.")
     result.timestamp = timestamp
     _judge_path(result, signed, trust, timestamp.at)
     if result.path and not may_timestamp(signed.signer.dump()):
-        result.distrust = "Its certificate is not one for time-stamps."
+        result.distrust = "Its certificate is not intended for timestamps."
     if result.trusted and not result.revoked:
         result.at = timestamp.at
     _demand_sound(result, signed, trust)
@@ -116,7 +116,7 @@ def _timestamp_trusted(timestamp: Timestamp, path: Path, trust: Trust) -> bool:
 
 
 def _judge_path(result: Examined, signed: SignedData, trust: Trust, at: datetime) -> None:
-    of_timestamp = result.signature.kind == "time-stamp"
+    of_timestamp = result.signature.kind == "timestamp"
     result.path = trust.path(signed.signer.dump(), _ders(signed), at, of_timestamp=of_timestamp)
     result.distrust = result.path.reason
     result.revoked = trust.revoked(result.path, at) if result.path else None
@@ -145,7 +145,7 @@ def described(result: Examined, has_validation_data: bool) -> report.Signature |
 
 
 def _described(result: Examined, signed: SignedData, has_validation_data: bool) -> report.Signature:
-    claimed = None if result.signature.kind == "time-stamp" else cms.signed_time(signed)
+    claimed = None if result.signature.kind == "timestamp" else cms.signed_time(signed)
     return report.Signature(
         signer=_common_name(signed.signer),
         certificate=_certificate(signed.signer),
@@ -157,8 +157,8 @@ def _described(result: Examined, signed: SignedData, has_validation_data: bool) 
 
 
 def _level(result: Examined, signed: SignedData, has_validation_data: bool) -> str:
-    if result.signature.kind == "time-stamp":
-        return "document time-stamp"
+    if result.signature.kind == "timestamp":
+        return "document timestamp"
     if result.signature.sub_filter != "ETSI.CAdES.detached" or not cms.names_certificate(signed):
         return "CMS"
     return f"PAdES {_LEVELS[result.timestamp is not None, has_validation_data]}"

@@ -93,7 +93,7 @@ class _State:
         self._check_grown(revision, field)
         data = self._grow_store(revision)
         if field is None and not data:
-            raise Malformed("A revision was added that holds neither validation data nor a time-stamp")
+            raise Malformed("A revision was added that holds neither validation data nor a timestamp")
         used |= data
         self._check_new(revision)
         used |= self._note(revision)
@@ -118,7 +118,7 @@ class _State:
         counts = [f"{len(self._found[kind])} {words}" for kind, words in _KINDS.items() if self._found[kind]]
         added = [f"Validation data: {', '.join(counts)}."] if counts else []
         if self._noted:
-            added.append("The name of the program that added it, and the date, in the file's properties.")
+            added.append("The name of the program that added it, and the date, in the file properties.")
         return Extended(self.stamps, self._found["Certs"], self._found["CRLs"], added)
 
     def _check_trailer(self, revision: Appended) -> None:
@@ -137,7 +137,7 @@ class _State:
         if new == old:
             return None
         if not isinstance(new, list) or new[:-1] != old or new[-1] in self._now or new[-1] not in revision.objects:
-            raise Malformed("The page has something else than one time-stamp more")
+            raise Malformed("The page has something else than one timestamp more")
         found: Reference = new[-1]
         return found
 
@@ -175,21 +175,21 @@ class _State:
             "Rect": [number(0)] * 4, "P": self._page,
         }  # fmt: skip
         if not isinstance(widget, dict) or not isinstance(widget.get("V"), Reference):
-            raise Malformed("The field that was added is not that of a time-stamp that nobody sees")
+            raise Malformed("The field that was added is not that of a timestamp that nobody sees")
         signature = revision.objects.get(widget["V"])
         if signature is None or {key: widget[key] for key in widget if key not in ("T", "TU", "V")} != expected:
-            raise Malformed("The field that was added is not that of a time-stamp that nobody sees")
+            raise Malformed("The field that was added is not that of a timestamp that nobody sees")
         if not _FIELD_NAME.fullmatch(text(widget.get("T"))) or widget.get("TU", b"Timestamp") != b"Timestamp":
             raise Malformed("The field that was added has a name that says more than it should")
         value = signature.value if isinstance(signature.value, dict) and signature.stream is None else {}
         place = list(_CONTENTS.finditer(signature.written))
         if set(value) != {*_STAMP, "ByteRange", "Contents"} or len(place) != 1:
-            raise Malformed("The time-stamp that was added is not as time-stamps are written here")
+            raise Malformed("The timestamp that was added is not as timestamps are written here")
         start = revision.places[widget["V"]] + place[0].start(1) - 1
         end = start + len(place[0][1]) + 2
         span = [0, start, end, revision.end - end]
         if {key: value[key] for key in _STAMP} != _STAMP or [integer(one) for one in value["ByteRange"]] != span:
-            raise Malformed("The time-stamp that was added is not about all of the file")
+            raise Malformed("The timestamp that was added is not about all of the file")
         self.stamps.append(Stamp(start, end, revision.end))
         made: Reference = widget["V"]
         return made

@@ -65,7 +65,7 @@ def checked(
     """What is to be thought of a true signature, about all there is, at the time of its time-stamp, or else now."""
     at = _believed(token, trust)
     path = trust.path(signer, certificates, at or now)
-    distrust = path.reason or ("" if may_seal(signer) else "Its certificate is not one for signing documents.")
+    distrust = path.reason or ("" if may_seal(signer) else "Its certificate is not intended for signing documents.")
     revoked = trust.revoked(path, at or now) if path else None
     checks = Checks(
         intact=True,
@@ -82,7 +82,7 @@ def _true(form: SealedForm, digest: bytes) -> _Seal:
     """The seal, if it fits the file and no byte of it could be another; Malformed says why not."""
     signed = cms.own(form.cms_der)
     if (signed.content_type, signed.content, signed.digest) != (cms.DATA, None, digest):
-        raise Malformed("The signature does not fit the file: what was signed is not what is here")
+        raise Malformed("The signature does not match the file: different content was signed")
     # Of an authority's signature under a certificate there are two as well: only those under the seal are taken.
     if set(signed.certificates) != cms.carried_by(signed.signer, form.order.certificates):
         raise Malformed("The signature does not hold exactly the certificates that it was made with")
@@ -93,18 +93,18 @@ def _token(form: SealedForm, signed: cms.Own) -> Token | None:
     expected, order = form.order.timestamp, form.order
     if (signed.token is None) != (expected == "none"):
         told = "the seal says that it has none" if signed.token is not None else "the seal says that it has one"
-        raise Malformed(f"The time-stamp was {'added' if signed.token is not None else 'taken away'}: {told}")
+        raise Malformed(f"The timestamp was {'added' if signed.token is not None else 'removed'}: {told}")
     if signed.token is None:
         return None
     token = timestamp.read(signed.token, digests_of(signed.signature))
     if token.signer in order.certificates:
         carried = cms.carried_by(token.signer, order.certificates)
         if not token.is_own or set(token.certificates) != carried or token.at != order.signed_at:
-            raise Malformed("The time-stamp is not the one that was made when the file was sealed")
+            raise Malformed("The timestamp is not the one created when the file was sealed")
     elif expected == "own":
-        raise Malformed("The time-stamp was replaced: the seal says that it has one of the server's own")
+        raise Malformed("The timestamp was replaced: the seal says that it has one of the server's own")
     elif token.at < order.signed_at - timedelta(seconds=limits.TSA_SKEW_SECONDS):
-        raise Malformed("The time-stamp is older than the seal")
+        raise Malformed("The timestamp is older than the seal")
     return token
 
 
@@ -121,7 +121,7 @@ def token_path(token: Token, trust: Trust) -> Path:
     """The way to a root that is trusted to tell the time; empty, with a reason, when there is none."""
     path = trust.path(token.signer, token.certificates, token.at, of_timestamp=True)
     if path and not may_timestamp(token.signer):
-        return Path([], "Its certificate is not one for time-stamps.")
+        return Path([], "Its certificate is not intended for timestamps.")
     return Path([], "A certificate of it was revoked.") if path and trust.revoked(path, token.at) else path
 
 
@@ -129,9 +129,9 @@ def _reasons(checks: Checks, distrust: str, token: Token | None) -> Iterable[str
     if distrust:
         yield f"Seal: {distrust}"
     if checks.revocation is False:
-        yield "A certificate of the seal was revoked before it sealed."
+        yield "A certificate of the seal was revoked before the seal was created."
     if token is not None and checks.timestamp is None:
-        yield "The time-stamp comes from an authority that is not trusted here."
+        yield "The timestamp comes from an authority that this server does not trust."
 
 
 def _name(report: Report, form: SealedForm, seal: _Seal) -> None:

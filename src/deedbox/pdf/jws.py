@@ -101,7 +101,7 @@ def judge(compact: str, token: str, typ: str, anchors: Anchors, now: datetime) -
         held = read(compact, typ)
         stamp = timestamp.read(_unbase64(token), digests_of(compact.encode()))
         if not stamp.is_own:
-            raise Malformed("The time-stamp was replaced: it is not one of the server's own")
+            raise Malformed("The timestamp was replaced: it is not one of the server's own")
     except (ValueError, BadRequest) as error:
         why = error.message if isinstance(error, BadRequest) else f"{error}."
         return Judged(Report(verdict="altered", sha256=sha256, checks=Checks(intact=False), reasons=[why]), None, None)
@@ -113,7 +113,7 @@ def judge(compact: str, token: str, typ: str, anchors: Anchors, now: datetime) -
 
 
 def _described(held: Signed, stamp: Token) -> Any:
-    return described(held.signer, "JWS with time-stamp", None, stamp.at, stamp)
+    return described(held.signer, "JWS with timestamp", None, stamp.at, stamp)
 
 
 def _algorithm(key: object) -> str | None:

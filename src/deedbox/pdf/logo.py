@@ -36,7 +36,7 @@ def logo(data: bytes) -> bytes:
             image = image.convert("I").point(lambda grey: grey / 257).convert("L")
         image = image.convert("RGBA")
     except (OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError) as error:
-        raise BadRequest("The logo is damaged. Save it anew from the program that made it.") from error
+        raise BadRequest("The logo is damaged. Save it again from the program that created it.") from error
     image.thumbnail((limits.LOGO_SIDE, limits.LOGO_SIDE))
     found = _written(image)
     if len(found) > limits.LOGO_PNG_BYTES:

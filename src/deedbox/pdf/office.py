@@ -22,8 +22,8 @@ from deedbox.pdf.office_child import Order
 INSTALL = "Debian: apt-get install libreoffice-writer-nogui; macOS: brew install --cask libreoffice"
 MISSING = f"Word documents cannot be turned into PDF here: LibreOffice is not installed ({INSTALL})"
 UNFENCED = (
-    "{files} are not turned into PDF here: this system cannot confine the program that does it (it takes Linux 6.2 "
-    "or newer, or user namespaces). Upload a PDF. Who runs the server may set DEEDBOX_CONVERTERS=unconfined."
+    "{files} cannot be converted to PDF: this system cannot confine the converter (Linux 6.2 or newer, or user"
+    " namespaces, are required). Upload a PDF. The operator of the server may set DEEDBOX_CONVERTERS=unconfined."
 )
 UNREADABLE = "This Word document cannot be read. Save it as a PDF and upload that."
 _MADE_ITS_PROFILE = 81

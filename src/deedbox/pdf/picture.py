@@ -58,7 +58,7 @@ def _add_page(pdf: pikepdf.Pdf, image: Image.Image, number: int, data: bytes) ->
         resolution = _resolution(image)
         stream, (width, height) = _drawing(pdf, image, data)
     except (OSError, SyntaxError, ValueError, EOFError, TypeError, KeyError, ZeroDivisionError) as error:
-        raise BadRequest("This image is damaged. Save it anew from the program that made it.") from error
+        raise BadRequest("This image is damaged. Save it again from the program that created it.") from error
     scale = _POINTS_PER_INCH / resolution if resolution else _LONG_SIDE / max(width, height)
     scale = min(scale, 2 * _LONG_SIDE / max(width, height))
     w, h = max(width * scale, limits.PAGE_POINTS_MIN), max(height * scale, limits.PAGE_POINTS_MIN)

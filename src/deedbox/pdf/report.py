@@ -25,7 +25,7 @@ class Checks(Struct, kw_only=True):
     covers_entire_file: bool | None = None
     """The seal, or a document time-stamp after it, is about every byte of the file; null if data came last."""
     modifications_allowed: bool | None = None
-    """Nothing came after the seal but what keeps it verifiable."""
+    """Nothing was added after the seal except data that keeps it verifiable."""
     trusted: bool | None = None
     """The seal's certificate, at the time of sealing, leads to a root that is trusted here."""
     revocation: bool | None = None
@@ -127,5 +127,5 @@ def with_records(
     verdict = judged(checks, report.verdict) if good else report.verdict
     why = [*report.reasons, *reasons]
     if good and known_to_us is False and not reasons:
-        why.append("The seal is genuine, but no record of this file exists here.")
+        why.append("The seal is genuine, but this server has no record of the file.")
     return msgspec.structs.replace(report, verdict=verdict, checks=checks, document_id=document_id, reasons=why)

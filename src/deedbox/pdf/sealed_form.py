@@ -121,7 +121,7 @@ def _order(revision: Appended, signature: Any) -> Order:
         raise Malformed("The validation data is not as seals have it")
     expected, part = _text(private, "Timestamp"), _text(private, "Part")
     if expected not in get_args(seal.Expected) or part not in get_args(seal.Part):
-        raise Malformed("The signature does not say what it is about, and which time-stamp it has")
+        raise Malformed("The signature does not say what it is about, and which timestamp it has")
     moment = der.moment(_text(signature, "M").removeprefix("D:").removesuffix("Z"))
     return Order(
         room=len(signature["Contents"]) if isinstance(signature.get("Contents"), bytes) else 0,

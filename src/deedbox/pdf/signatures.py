@@ -49,7 +49,7 @@ class PdfSignature(Struct, frozen=True, kw_only=True):
     """One signature as its dictionary describes it; nothing of it is checked."""
 
     field: str
-    kind: Literal["seal", "time-stamp"]
+    kind: Literal["seal", "timestamp"]
     sub_filter: str | None
     byte_range: list[Any]
     filled: bytes
@@ -68,13 +68,13 @@ class Structure(Struct, frozen=True, kw_only=True):
 
 def structure(pdf: bytes, password: str | None = None) -> Structure:
     """What is in the PDF; BadRequest says why it cannot be read. An encrypted one is read only by its password."""
-    with reading("The file is not a PDF that can be read."):
+    with reading("The file is not a readable PDF."):
         with _bounded_tables():
             reader = PdfFileReader(io.BytesIO(pdf), strict=False, decode_limits=_DECODED)
         if reader.encrypted and (password is None or not _unlocked(reader, password)):
             raise BadRequest("The PDF is encrypted.")
         root = reader.root
-    with reading("The signatures of the PDF cannot be read."):
+    with reading("The signatures in the PDF cannot be read."):
         _check_counts(reader, len(pdf))
         signatures = list(reader.embedded_signatures)
         return Structure(
@@ -141,7 +141,7 @@ def _described(signature: EmbeddedPdfSignature) -> PdfSignature:
     notes = private if isinstance(private, DictionaryObject) else {}
     return PdfSignature(
         field=signature.field_name,
-        kind="time-stamp" if _value(described, "/Type") == "/DocTimeStamp" else "seal",
+        kind="timestamp" if _value(described, "/Type") == "/DocTimeStamp" else "seal",
         sub_filter=_text(_value(described, "/SubFilter")),
         byte_range=[int(number) if isinstance(number, int) else number for number in signature.byte_range],
         filled=signature.pkcs7_content,

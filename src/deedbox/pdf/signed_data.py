@@ -87,7 +87,7 @@ def is_true(signed: SignedData, digest: bytes, content: Content) -> bool:
 
 def timestamp(signed: SignedData) -> Timestamp | None:
     """The time-stamp of the signature, if it has one; BadRequest when it cannot be read."""
-    with reading("The time-stamp cannot be read."):
+    with reading("The timestamp cannot be read."):
         attributes = signed.signer_info["unsigned_attrs"]
         tokens = [one for one in attributes if one["type"].native == "signature_time_stamp_token"]
         if not tokens:
@@ -97,9 +97,9 @@ def timestamp(signed: SignedData) -> Timestamp | None:
 
 def as_timestamp(signed: SignedData) -> Timestamp:
     """The token that a SignedData is; BadRequest when it is none."""
-    with reading("The time-stamp cannot be read."):
+    with reading("The timestamp cannot be read."):
         if signed.content_type != "tst_info":
-            raise BadRequest("The time-stamp is not a time-stamp token.")
+            raise BadRequest("The timestamp is not a timestamp token.")
         told = signed.asn1["encap_content_info"]["content"].parsed
         imprint = told["message_imprint"]
         algorithm = imprint["hash_algorithm"]["algorithm"].native

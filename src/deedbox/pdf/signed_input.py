@@ -9,7 +9,7 @@ from deedbox.kernel.redacted import Discreet
 SignedInput: TypeAlias = Literal["refuse", "flatten"]
 """`flatten`: the signatures are checked and named, and how they look becomes part of the page."""
 
-LOCKED = "This PDF opens only with a password. Give the password beside the file, or upload it without protection."
+LOCKED = "This file is password-protected. Enter its password or upload an unprotected copy."
 NOT_OPENED = "The password does not open this PDF. Give another, or upload it without protection."
 
 

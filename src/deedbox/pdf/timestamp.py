@@ -97,7 +97,7 @@ def read_query(data: bytes) -> Query:
     try:
         version, imprint, *rest = der.children(data)
         if der.number(version) != 1:
-            raise Refusal(BAD_REQUEST, "Only version 1 of the time-stamp query is known")
+            raise Refusal(BAD_REQUEST, "Only version 1 of the timestamp query is known")
         _check_imprint(imprint)
         return _with_wishes(imprint, rest)
     except ValueError as error:  # Malformed, or too few values to unpack
@@ -110,7 +110,7 @@ def _check_imprint(imprint: Item) -> None:
     if name.tag != der.OID or [item.whole for item in parameters] not in ([], [der.tagged(der.NULL)]):
         raise Malformed("Not the name of a hash")
     if name.whole not in _DIGEST_BYTES:
-        raise Refusal(BAD_ALGORITHM, "Only SHA-256, SHA-384 and SHA-512 are time-stamped")
+        raise Refusal(BAD_ALGORITHM, "Only SHA-256, SHA-384 and SHA-512 are timestamped")
     if digest.tag != der.OCTETS or len(digest.content) != _DIGEST_BYTES[name.whole]:
         raise Malformed("The hash has another length than its algorithm gives")
 
@@ -118,7 +118,7 @@ def _check_imprint(imprint: Item) -> None:
 def _with_wishes(imprint: Item, rest: list[Item]) -> Query:
     left = list(rest)
     if left and left[0].tag == der.OID and left.pop(0).whole != POLICY:
-        raise Refusal(WRONG_POLICY, "This unit gives time-stamps under its own policy only")
+        raise Refusal(WRONG_POLICY, "This unit issues timestamps under its own policy only")
     nonce = b""
     if left and left[0].tag == der.INTEGER:
         der.number(left[0])
@@ -159,9 +159,9 @@ def granted(response: bytes, digest: bytes, nonce: bytes) -> tuple[bytes, dateti
     except ValueError as error:
         raise Malformed("The answer is no TimeStampResp in DER") from error
     if refused:
-        raise Malformed("The authority refused to give a time-stamp")
+        raise Malformed("The authority refused to issue a timestamp")
     if len(tokens) != 1:
-        raise Malformed("The authority granted a time-stamp and sent none")
+        raise Malformed("The authority granted a timestamp but did not send one")
     token = tokens[0].whole
     held = cms.verified(token)
     return cms.normalised(token, held.signer), _checked_time(held, digest, nonce)
@@ -186,9 +186,9 @@ def read(token: bytes, digests: Callable[[str], bytes], *, exact: bool = True) -
     algorithm, digest = der.children(info[2].whole)
     name = _HASHES.get(der.children(algorithm.whole)[0].whole)
     if name is None or digest.content != digests(name):
-        raise Malformed("The time-stamp is about something else")
+        raise Malformed("The timestamp belongs to different data")
     if exact and cms.normalised(token, held.signer) != token:
-        raise Malformed("The time-stamp holds something that nobody signed")
+        raise Malformed("The timestamp holds something that nobody signed")
     is_own = info[1].whole == POLICY
     if is_own and exact:
         cms.demand_own_form(token)
@@ -203,7 +203,7 @@ def made_at(token: bytes) -> datetime:
 def _info(held: cms.Verified) -> list[Item]:
     info = der.children(held.content)
     if held.content_type != _TST_INFO or len(info) < 5 or info[4].tag != der.GENERALIZED_TIME:
-        raise Malformed("The token tells no time")
+        raise Malformed("The token contains no time")
     return info
 
 
@@ -211,7 +211,7 @@ def _checked_time(held: cms.Verified, digest: bytes, nonce: bytes) -> datetime:
     info = _info(held)
     imprint = [item.content for item in der.children(info[2].whole)]
     if len(imprint) != 2 or not imprint[0].startswith(_SHA256_NAME) or imprint[1] != digest:
-        raise Malformed("The authority time-stamped something else")
+        raise Malformed("The authority timestamped something else")
     if _nonce(nonce) not in [item.whole for item in info[5:]]:
         raise Malformed("The authority answered another query")
     return _moment(info[4].content)

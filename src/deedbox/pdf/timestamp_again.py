@@ -21,16 +21,16 @@ class LastSeal(NamedTuple):
         try:
             return hashlib.sha256(cms.signature_in(self.cms_der)).digest()
         except Malformed as error:
-            raise BadRequest(f"The signature of the file cannot be time-stamped again: {error}") from error
+            raise BadRequest(f"The signature of the file cannot be timestamped again: {error}") from error
 
     def with_timestamp(self, token: bytes) -> bytes:
         """The digits to be written in place of those in the file, as many as there are."""
         try:
             digits = cms.with_timestamp(self.cms_der, token).hex().encode()
         except Malformed as error:
-            raise BadRequest(f"The signature of the file cannot be time-stamped again: {error}") from error
+            raise BadRequest(f"The signature of the file cannot be timestamped again: {error}") from error
         if len(digits) > self.contents_length:
-            raise BadRequest("The time-stamp is larger than the room that the seal left for one")
+            raise BadRequest("The timestamp is larger than the space that the seal reserves for it")
         return digits.ljust(self.contents_length, b"0")
 
 

@@ -29,5 +29,5 @@ def verify_token(
         raise BadRequest(f"{error}.") from error
     trust = Trust(roots, [], crls, timestamp_roots)
     if trust.changed(read.certificates):
-        raise BadRequest("A certificate in the time-stamp was changed.")
+        raise BadRequest("A certificate in the timestamp was changed.")
     return Told(instant(read.at), bool(judge.token_path(read, trust)))

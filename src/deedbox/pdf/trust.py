@@ -50,7 +50,7 @@ _SEALS = {
 """The extended usages of which a sealing certificate has at least one."""
 _SEALS_MAY_HAVE = {*_SEALS, ExtendedKeyUsageOID.EMAIL_PROTECTION}
 """Readers on NSS, poppler's pdfsig among them, accept document signatures only with the usage of signed mail."""
-_NO_ROOT = "Its certificate does not lead to a root that is trusted here."
+_NO_ROOT = "Its certificate does not chain to a root certificate that this server trusts."
 
 
 _Known: TypeAlias = dict[x509.Name, list[x509.Certificate]]
@@ -63,7 +63,7 @@ class TooMuchWork(DeedboxError):
     status = 400
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"The file holds more than is examined here: {what}.")
+        super().__init__(f"The file contains more than this server checks: {what}.")
 
 
 class Path(Struct, frozen=True):
@@ -183,11 +183,11 @@ def _problem(path: Sequence[x509.Certificate], at: datetime) -> str:
     """Why the path does not hold; empty if it does. The root's own dates do not count: it is trusted as it is."""
     for number, one in enumerate(path):
         if number < len(path) - 1 and not one.not_valid_before_utc <= at <= one.not_valid_after_utc:
-            return "Its certificate chain is not valid at that time: a certificate had not begun, or had ended."
+            return "Its certificate chain was not valid at that time: a certificate was not yet valid or had expired."
         if unknown := _unknown(one):
-            return f"Its certificate chain makes a demand that cannot be checked here: {unknown}."
+            return f"Its certificate chain contains a constraint that this server cannot check: {unknown}."
         if number and not _may_issue(one, number - 1):
-            return "Its certificate was issued by one that may not issue certificates."
+            return "Its certificate was issued by a certificate that may not issue others."
     return ""
 
 

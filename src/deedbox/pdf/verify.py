@@ -26,14 +26,16 @@ from deedbox.pdf.signatures import Structure, structure
 from deedbox.pdf.trust import TooMuchWork, Trust
 
 _SAVED_ANEW = (
-    "If it was only saved anew by another program, its content may be the same, but that can no longer be proven."
-    " Ask for the sealed file itself, and hand out that one."
+    "If another program only saved it again, its content may be unchanged, but that can no"
+    " longer be proven. Ask for the sealed file itself, and share only that file."
 )
 _ADDED_AFTER_SEAL = "Something was added to the file after it was sealed."
 _ADDED_AFTER_SIGNING = "Something was added to the file after it was signed."
-_NOT_JUDGED = "What was added to the file after it was signed cannot be judged."
+_NOT_JUDGED = (
+    "Something was added to the file after it was signed, and this server cannot tell whether it changes the document."
+)
 _OTHER_FORM = (
-    "Validation data or a document time-stamp was added after sealing, in a form that Deedbox does not accept. Deedbox"
+    "Validation data or a document timestamp was added after sealing, in a form that Deedbox does not accept. Deedbox"
     " accepts additions exactly as pyHanko writes them. How Acrobat writes them is not documented, so a change could"
     " hide among Acrobat's additions."
 )
@@ -124,7 +126,7 @@ def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appende
     if not found.stamps or found.stamps[-1].covered != len(data):
         report.checks.covers_entire_file = None  # validation data came last: it proves itself, and nobody signs it
     report.signatures += shown
-    report.added = [*found.added, *(f"A document time-stamp of {one.timestamp_time}." for one in shown)]
+    report.added = [*found.added, *(f"A document timestamp from {one.timestamp_time}." for one in shown)]
     report.verdict = judged(report.checks, "extended")
     return report
 
@@ -135,8 +137,8 @@ def _stamped(data: bytes, stamp: Stamp, trust: Trust, *, demanded: bool) -> Sign
     token = timestamp.read(gap.contents(data, place), lambda name: gap.digest(data, place, name), exact=False)
     path = judge.token_path(token, trust)
     if demanded and not path:
-        raise Malformed(f"The time-stamp that was added at {instant(token.at)} is not trusted here: {path.reason}")
-    return judge.described(token.signer, "document time-stamp", "ETSI.RFC3161", None, token)
+        raise Malformed(f"The timestamp that was added at {instant(token.at)} is not trusted here: {path.reason}")
+    return judge.described(token.signer, "document timestamp", "ETSI.RFC3161", None, token)
 
 
 def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Report:
@@ -158,7 +160,9 @@ def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Repor
         if report.verdict == "altered":
             report.reasons.append(_SAVED_ANEW)
     elif report.verdict == "unexplained" and not report.reasons:
-        report.reasons.append("A certificate that is trusted here signed it, but it is not a file that Deedbox sealed.")
+        report.reasons.append(
+            "It was signed with a certificate that this server trusts, but it was not sealed by Deedbox."
+        )
     return report
 
 
@@ -179,7 +183,7 @@ def _continued(report: Report, built: Structure, data: bytes, sealed: bytes, unl
     report.verdict = "altered"
     others = [why for why in report.reasons if why not in (_ADDED_AFTER_SIGNING, _NOT_JUDGED)]
     report.reasons = [_ADDED_AFTER_SEAL, *others, f"{unlike}."]
-    stamped = any(one.kind == "time-stamp" for one in built.signatures)
+    stamped = any(one.kind == "timestamp" for one in built.signatures)
     if stamped or changes.validation_data(data) != changes.validation_data(sealed):
         report.reasons.append(_OTHER_FORM)
     report.reasons.append(_BEGINNING.format(size=len(sealed)))
@@ -190,7 +194,7 @@ def _disowned(report: Report, unlike: str) -> Report:
     """The report on a file that claims a seal of ours: where nothing else is said of it, it was altered."""
     if report.verdict == "unexplained":
         report.checks.intact, report.verdict = False, "altered"
-        report.reasons.append(f"It says that Deedbox sealed it, and is not as Deedbox seals: {unlike}.")
+        report.reasons.append(f"It claims to be sealed by Deedbox, but differs from a Deedbox seal: {unlike}.")
     return report
 
 
@@ -247,22 +251,22 @@ def _reasons(checks: Checks, results: list[Examined], seals: list[Examined]) -> 
     found = [f"{one.signature.field}: {one.broken}" for one in results if one.broken]
     found += [f"{one.signature.field}: {one.distrust}" for one in seals if one.distrust and not one.broken]
     if checks.revocation is False:
-        found.append("A certificate of the seal was revoked before it sealed.")
+        found.append("A certificate of the seal was revoked before the seal was created.")
     if checks.modifications_allowed is False:
         found.append(_ADDED_AFTER_SIGNING)
     if checks.modifications_allowed is None:
         found.append(_NOT_JUDGED)
     if not seals:
-        found.append("The file is time-stamped, but nobody signed it.")
+        found.append("The file has a timestamp, but nobody signed it.")
     elif any(one.timestamp is not None and one.at is None and not one.broken for one in seals):
-        found.append("The time-stamp comes from an authority that is not trusted here.")
+        found.append("The timestamp comes from an authority that this server does not trust.")
     return found
 
 
 def _without_signature(pdf: bytes, sha256: str) -> Report:
     if not gap.traces(pdf):
         return Report(verdict="unsigned", sha256=sha256, checks=Checks())
-    return _unreadable(pdf, sha256, "The file holds a signature, but nothing in the document leads to it.")
+    return _unreadable(pdf, sha256, "The file contains a signature that nothing in the document refers to.")
 
 
 def _unreadable(pdf: bytes, sha256: str, reason: str) -> Report:
@@ -288,5 +292,5 @@ def _damage(pdf: bytes, byte_range: list[int]) -> str:
     if signed.content_type != "data" or signed.algorithm not in signed_data.HASHES:
         return "The signature in it is of a kind that is not used for documents." if ends_here else ""
     if not signed_data.is_true(signed, gap.digest(pdf, place, signed.algorithm), "data"):
-        return "The signature in it does not fit the file: what was signed is not what is here."
+        return "The signature in it does not match the file: different content was signed."
     return "" if ends_here else _ADDED_AFTER_SIGNING

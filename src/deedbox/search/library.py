@@ -317,7 +317,7 @@ def replaceable(tx: Tx, reader: Reader, upload_id: str) -> Upload:
     """The document, if its content may be another one: Conflict for the sealed file of a document."""
     upload = _seen(tx, reader, upload_id)
     if upload.document_id is not None:
-        raise Conflict("This is the sealed file of a document, which never changes. Upload the other file by itself.")
+        raise Conflict("This is the sealed file of a document, which never changes. Upload the other file separately.")
     return upload
 
 

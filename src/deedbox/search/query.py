@@ -223,7 +223,7 @@ class _Search:
             found = await self._look_up(begun) if begun else None
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 return found
-        raise Unavailable("The index is being made anew. Try again in a moment.")
+        raise Unavailable("The index is being rebuilt. Try again in a moment.")
 
     async def _current(self) -> Current[_Scope]:
         """The index, and who may answer from it: read again for each attempt, and never kept for another query."""

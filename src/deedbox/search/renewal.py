@@ -109,7 +109,7 @@ class _RenewalRun(DocumentRun):
         except (Unavailable, LeaseLost):
             raise  # nothing is wrong with the document
         except DeedboxError as error:
-            log.warning("a document cannot be embedded anew", upload=doc_id, reason=error.message)
+            log.warning("a document cannot be re-embedded", upload=doc_id, reason=error.message)
             self._failed.add(doc_id)
 
     async def _renew(self, doc_id: str) -> None:

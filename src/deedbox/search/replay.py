@@ -90,7 +90,7 @@ async def reasons(engine: SearchEngine, statement: Statement) -> list[str]:
         answered = {one.chunk_id.partition("_chunk_")[0] for one in statement.results}
         named = sorted(changed, key=lambda one: one not in answered)[: limits.REPLAY_NAMED]
         more = f" and {len(changed) - len(named)} more" if len(changed) > len(named) else ""
-        found.append(f"Replaced, renamed, deleted or indexed anew since: {', '.join(named)}{more}.")
+        found.append(f"Replaced, renamed, deleted or reindexed since: {', '.join(named)}{more}.")
     if statement.version != VERSION:
         found.append(f"Deedbox {statement.version} answered; this is {VERSION}, which may rank otherwise.")
     return found or ["No indexed text has changed since: names, collections, seals or what readers see may have."]

@@ -108,10 +108,10 @@ class WorkspaceIndex:
         distrusted, self._distrusted = self._distrusted, False
         try:
             if distrusted:
-                raise IndexUnusable("it is to be built anew")
+                raise IndexUnusable("it must be rebuilt")
             await self._bring_up(snapshots=True)
         except IndexUnusable as reason:
-            log.warning("an index is built anew", workspace=self._workspace_id, reason=str(reason))
+            log.warning("an index is being rebuilt", workspace=self._workspace_id, reason=str(reason))
             await self._begin_anew()
             # One that is not trusted is built from nothing but the database.
             await self._bring_up(snapshots=not distrusted)

@@ -519,7 +519,7 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         lists = ("signers", "files")
         given = [name for name in self.__struct_fields__ if getattr(self, name) is not UNSET and name not in lists]
         if not given and not self.signers:
-            raise BadRequest("Nothing is to be changed")
+            raise BadRequest("No changes were given")
         if self.expires_at is not UNSET:
             end_of(self.expires_at, now)
         if self.expires_at and self.expires_after_hours:

@@ -97,8 +97,8 @@ async def test_a_failing_sink_shows_red_and_redelivered_green_with_the_same_byte
         await desk.ended(delivery)
         after = await client.get(path)
         assert 'class="pill good"' in after.text
-        assert "Arrived" in after.text
-        assert "Works" in (await client.get(page)).text
+        assert "Delivered" in after.text
+        assert "Working" in (await client.get(page)).text
     first, second = desk.sink.received
     assert first.body == second.body
     assert unescape(after.text).count(first.body.decode()) == 1
@@ -148,7 +148,7 @@ async def test_a_webhook_is_paused_resumed_changed_recovered_and_deleted_and_the
         assert (await client.get(page)).status_code == 404
         told = unescape((await client.get("/app/settings/audit?kind=hook")).text)
     said = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", told))
-    acts = ["made", "paused", "resumed"]
+    acts = ["created", "paused", "resumed"]
     for act in (*(f"{verb} the webhook to 127.0.0.1" for verb in acts), "changed the webhook to Ledger"):
         assert f"Owner {act}" in said, said
     assert "Owner deleted the webhook to Ledger" in said
@@ -162,7 +162,7 @@ async def test_what_cannot_be_called_is_said_beside_the_address(desk: Desk) -> N
         assert 'value="document.sent" checked' in wrong.text
         none = await client.post(HOOKS, data={"once": "b", "target_url": desk.sink.url})
         assert none.status_code == 400
-        assert "Tick at least one event" in none.text
+        assert "Select at least one event" in none.text
         assert await desk.api.rows("select count(*) from hooks") == [(0,)]
 
 

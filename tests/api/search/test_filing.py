@@ -121,7 +121,7 @@ async def test_what_is_not_given_stays(api: Api) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({}, "Nothing is to be changed"),
+        ({}, "No changes were given"),
         ({"filename": "a.pdf"}, "filename: its extension must stay that of a file of the same kind"),
         ({"filename": "a"}, "Unsupported file type"),
         ({"collection": "a\u0001"}, "collection: "),

@@ -81,7 +81,7 @@ async def converse(client: Client, search: Search, doc_id: str, template_id: str
     assert (known["id"], [role["name"] for role in known["roles"]]) == (template_id, ["Tenant"])
     asked = {"template_id": template_id, "roles": {"Tenant": [ANN]}, "values": {"Flat": "7"}, "title": "Flat 7"}
     draft, text = await told(client, "prepare_draft", **asked)
-    assert (draft["status"], draft["title"], "nobody was told" in text) == ("draft", "Flat 7", True)
+    assert (draft["status"], draft["title"], "nobody was notified" in text) == ("draft", "Flat 7", True)
     kept = (await search.api.get(f"/api/v1/documents/{draft['id']}")).json()
     assert [field["default"] for field in kept["fields"] if field["label"] == "Flat"] == ["7"]
     assert (await told(client, "document_state", document_id=draft["id"]))[0]["sent_at"] is None

@@ -102,11 +102,11 @@ async def test_nothing_found_suggests_what_to_try(search: Search) -> None:
     await search.indexed(LEASE, "lease.txt")
     async with owner(search.api) as client:
         page = await shown(client, "/app/search", q="rent", type="pdf", from_day="2020-01-01")
-        assert "Nothing was found." in page
+        assert "No results found." in page
         assert 'href="/app/search?q=rent&from_day=2020-01-01"' in page, "without the one filter"
         assert 'href="/app/search?q=rent&type=pdf"' in page, "without the other"
         page = await shown(client, "/app/search", q="zebra", mode="keyword")
-        assert 'href="/app/search?q=zebra"' in page, "by meaning too"
+        assert 'href="/app/search?q=zebra"' in page, "meaning as well"
         assert 'href="/app/library"' in page
 
 
@@ -115,7 +115,7 @@ async def test_a_phrase_that_no_passage_has_is_searched_for_as_its_words_and_bot
     asked = 'is the "deposit of rent" three months'
     async with owner(search.api) as client:
         answered = await shown(client, "/app/search", q=asked)
-        assert "No passage has “deposit of rent” word for word: searched for its words." in answered
+        assert "No passage contains the exact phrase “deposit of rent”. Showing results for its words." in answered
         assert "<mark>deposit</mark>" in answered
     told = (await search.api.post("/query", {"query": asked})).json()
     assert told["corrected"] == "is the deposit of rent three months"
@@ -134,7 +134,7 @@ async def test_model_missing_says_how(api: Api) -> None:
         assert "deedbox model install" in page
         sent = await client.post("/app/library", files={"file": ("a.txt", b"rent")})
         assert sent.status_code == 303, "a file waits for the model"
-        assert "Waits for a model" in await shown(client, "/app/library")
+        assert "Waiting for a model" in await shown(client, "/app/library")
         answer = await client.post("/app/library/index")
         assert (answer.status_code, "deedbox model install" in answer.text) == (503, True)
 
@@ -187,7 +187,7 @@ async def test_the_library_is_searched_by_name_and_paged(search: Search, monkeyp
         assert "note_0.txt" in await shown(client, older)
         named = await shown(client, "/app/library", name="NOTE_1.")
         assert re.findall(r">(note_\w+\.txt)<", named) == ["note_1.txt"]
-        assert "No file has “zebra”" in await shown(client, "/app/library", name="zebra")
+        assert "No file name contains “zebra”" in await shown(client, "/app/library", name="zebra")
         assert "Make 26 files searchable" in first
         monkeypatch.setattr(limits, "UNINDEXED_COUNTED", 25)
         assert "Make all files searchable" in await shown(client, "/app/library"), "they are not counted without end"

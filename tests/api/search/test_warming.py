@@ -80,7 +80,7 @@ async def test_without_its_index_the_server_is_ready_and_questions_are_told_to_c
             for path in ("/stats", "/documents", "/health", "/api/v1/documents"):
                 assert (await made.get(path)).status_code == 200
             async with owner(made) as client:
-                assert "Ask again in a moment" in await shown(client, "/app/search", q="rent")
+                assert "Try again in a moment" in await shown(client, "/app/search", q="rent")
             gate.open()
             while (await made.get("/readyz", key=None)).text != "ready\n":
                 await asyncio.sleep(0.01)

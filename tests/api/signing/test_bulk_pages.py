@@ -127,7 +127,7 @@ async def test_what_is_wrong_with_the_file_or_its_columns_is_said_in_its_place(o
         assert lost.status_code == 400
         assert "at least 1" in words(lost).lower()
         lost = await client.post(path, data={**form, "columns.1": "", "title": "For you"})
-        assert "Choose the columns with the name and the e-mail address of each Tenant." in words(lost)
+        assert "Choose the columns with the name and the email address of each Tenant." in words(lost)
         assert 'value="For you"' in lost.text, "what was typed is kept"
         twice = await client.post(path, data={**form, "columns.3": "Tenant.email"})
         assert "two columns mean the same" in words(twice)
@@ -168,7 +168,7 @@ async def test_a_bulk_send_is_paused_resumed_canceled_and_tried_again_and_keeps_
         ):
             await office.api.deedbox.db.write(lambda tx, sql=spoilt: tx.run(sql))  # type: ignore[misc]
         page = await client.get(f"{bar}?status=failed")
-        assert ["Try 4 again" in words(page), words(page).count("No ")] == [True, 4]
+        assert ["Retry 4" in words(page), words(page).count("No ")] == [True, 4]
         assert went(await client.post(f"{bar}/retry")) == f"{bar}?done=retried"
         assert "failed" not in (await counts(office, bar))
         assert went(await client.post(f"{bar}/cancel")) == f"{bar}?done=canceled"

@@ -32,7 +32,7 @@ async def test_a_required_date_stays_empty_until_the_signer_fills_it(office: Off
         assert " required" in box
         assert "data-own" not in box, "the script must not take the field for a filled one"
     refused = await office.sign(document, "ann")
-    assert (refused.status_code, refused.json()["error"]) == (400, "Date of birth: This must be filled in")
+    assert (refused.status_code, refused.json()["error"]) == (400, "Date of birth: This field is required")
     assert (await office.sign(document, "ann", values={where: "1984-02-29"})).status_code == 200
     found = await office.completed(document)
     assert by_label(found)["Date of birth"]["value"] == "1984-02-29"

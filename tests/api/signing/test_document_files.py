@@ -51,7 +51,7 @@ async def test_everything_that_can_be_downloaded_is_what_the_api_gives(office: O
         assert (await client.get(f"{place}/packet.zip")).status_code == 404
         page = (await client.get(place)).text
         assert all(f'href="{place}/{path}"' in page for path in ("signed.pdf", "certificate.pdf", "evidence.json"))
-        assert "Not archived: no archive is set." in page
+        assert "Not archived: no archive is set up." in page
         receipt = ArchiveReceipt("folder/lease.zip", "ab" * 32, 1000, "cd" * 32, document["completed_at"])
         kept = Archive("archived", 1, document["completed_at"], receipt)
         await office.api.deedbox.db.write(lambda tx: documents.note_archive(tx, document["id"], kept))

@@ -92,7 +92,7 @@ async def test_every_state_has_its_sentence(
                         await asyncio.sleep(0.05)
             finally:
                 await api.deedbox.stop()
-            assert "No document could be made of the files: lease.docx" in await sentence(client, word)
+            assert "The files could not be turned into a document: lease.docx" in await sentence(client, word)
             sealed = "Completed today: everyone has signed, and the document is sealed."
             assert await sentence(client, signed) == sealed
             clock.forward(3 * 86400)
@@ -114,17 +114,17 @@ async def test_the_timeline_tells_who_did_what_from_where_and_that_the_chain_is_
     rows = (await office.api.get(f"/api/v1/documents/{document['id']}/audit")).json()["audit"]
     async with signed_in(office.api) as client:
         page = (await client.get(place(document))).text
-    assert f"Every row is as it was written ({len(rows)} in all)" in page
+    assert f"All {len(rows)} entries are unchanged" in page
     assert all(row["hash"][:16] in page for row in rows)
     for said in (
-        "Ann saw the document",
-        "Signing link made for Ann",
+        "Ann viewed the document",
+        "Signing link created for Ann",
         "203.0.113.9",
         "Safari on iPhone",
-        "Document made",
+        "Document created",
     ):
         assert said in page, said
-    assert page.index("Ann saw the document") < page.index("Document made"), "the newest first"
+    assert page.index("Ann viewed the document") < page.index("Document created"), "the newest first"
 
 
 async def test_a_broken_chain_is_shown_with_its_row(office: Office) -> None:
@@ -137,11 +137,11 @@ async def test_a_broken_chain_is_shown_with_its_row(office: Office) -> None:
     )
     async with signed_in(office.api) as client:
         page = (await client.get(place(document))).text
-        assert "The chain is broken at row 2" in page
-        assert page.count("Not as it was written") == 1
+        assert "The chain is broken at entry 2" in page
+        assert page.count("Changed after it was written") == 1
         assert page.count('class="broken"') == 1
         part = await client.get(place(document), headers={"X-Part": "timeline"})
-        assert "The chain is broken at row 2" in part.text
+        assert "The chain is broken at entry 2" in part.text
     assert len(rows) > 2
 
 
@@ -151,7 +151,7 @@ async def test_rows_that_were_cut_off_after_the_seal_are_missed(office: Office) 
         lambda tx: tx.run("delete from audit where document_id = :id and number > 2", id=document["id"])
     )
     async with signed_in(office.api) as client:
-        assert "Rows are missing at the end" in (await client.get(place(document))).text
+        assert "Entries are missing at the end" in (await client.get(place(document))).text
 
 
 async def test_a_long_timeline_comes_in_pages_and_is_checked_whole(
@@ -162,9 +162,9 @@ async def test_a_long_timeline_comes_in_pages_and_is_checked_whole(
     async with signed_in(office.api) as client:
         first = (await client.get(place(document))).text
         second = (await client.get(f"{place(document)}?before=2")).text
-    assert ("Ann was asked to sign" in first, "Document made" in first) == (True, False)
+    assert ("Ann was asked to sign" in first, "Document created" in first) == (True, False)
     assert f'href="{place(document)}?before=2"' in first
-    assert ("Document made" in second, "Older" in second) == (True, False)
+    assert ("Document created" in second, "Older" in second) == (True, False)
 
 
 async def test_void_asks_why_and_tells_it(office: Office) -> None:
@@ -172,10 +172,10 @@ async def test_void_asks_why_and_tells_it(office: Office) -> None:
     path = f"{place(document)}/withdraw"
     async with signed_in(office.api) as client:
         page = (await client.get(place(document))).text
-        assert ("Why? Those who were asked read this." in page, 'name="reason"' in page) == (True, True)
+        assert ("Reason (shown to everyone who was asked)" in page, 'name="reason"' in page) == (True, True)
         for reason in ("", "  ", "x" * (limits.REASON_CHARS + 1)):
             refused = await client.post(path, data={"reason": reason})
-            assert (refused.status_code, "Say why it is withdrawn" in refused.text) == (400, True)
+            assert (refused.status_code, "Give a reason of at most" in refused.text) == (400, True)
             assert reason.strip() in refused.text
         assert (await office.document(document["id"]))["status"] == "sent"
         done = await client.post(path, data={"reason": "Wrong rent"})
@@ -218,7 +218,7 @@ async def test_those_whose_turn_it_is_are_reminded_once_an_hour(office: Office) 
         assert (await client.post(path)).headers["location"] == f"{place(document)}?done=reminded"
         office.api.clock.forward(60)
         soon = await client.post(path)
-        assert (soon.status_code, "You can remind them again in 59 minutes." in soon.text) == (429, True)
+        assert (soon.status_code, "You can send another reminder in 59 minutes." in soon.text) == (429, True)
         # The form's own address answers no GET: the page names the one that does.
         assert f'<body class="desk" data-page="{place(document)}">' in soon.text
         assert "data-page" not in (await client.get(f"{place(document)}?before=2")).text
@@ -242,7 +242,7 @@ async def test_someone_who_has_not_acted_is_corrected_and_what_is_wrong_is_said_
         assert (found["name"], found["email"], found["language"]) == ("Anna", "anna@example.com", "de")
         assert (await office.sign(document, "anna")).status_code == 200
         late = await client.get(path)
-        assert ("nothing can be corrected" in late.text, 'name="email"' in late.text) == (True, False)
+        assert ("details cannot be edited" in late.text, 'name="email"' in late.text) == (True, False)
 
 
 async def test_a_signing_link_is_shown_once_and_the_timeline_names_who_made_it(office: Office) -> None:
@@ -250,12 +250,12 @@ async def test_a_signing_link_is_shown_once_and_the_timeline_names_who_made_it(o
     async with signed_in(office.api) as client:
         made = await client.post(f"{person(document, 'ann')}/link")
         assert made.status_code == 200
-        assert "Whoever has the link acts for Ann" in made.text
+        assert "Anyone with the link can act for Ann" in made.text
         found = re.search(r'value="[^"]*(/s/deed_sign_[\w-]+)"', made.text)
         assert found
         assert found[1] not in (await client.get(person(document, "ann"))).text
         timeline = (await client.get(place(document))).text
-        assert "Signing link made for Ann" in timeline
+        assert "Signing link created for Ann" in timeline
         async with office.api.client() as browser:
             assert (await browser.get(found[1])).status_code == 303
         assert "Mara" in timeline
@@ -291,7 +291,7 @@ async def test_a_draft_leads_to_its_next_step_and_can_be_deleted(office: Office)
         assert f'href="{place(document)}/people"' in (await client.get(place(document))).text
         gone = await client.post(f"{place(document)}/delete")
         assert gone.headers["location"] == "/app/documents?done=deleted"
-        assert "The draft is deleted." in (await client.get(gone.headers["location"])).text
+        assert "Draft deleted." in (await client.get(gone.headers["location"])).text
         assert (await client.get(place(document))).status_code == 404
 
 

@@ -70,7 +70,7 @@ async def test_tabs_count_by_state_and_waiting_for_me_stands_first(office: Offic
         assert titles(await client.get(f"{LIST}?view=open")) == ["Annex", "Lease"]
         assert titles(await client.get(f"{LIST}?view=ended")) == ["Old lease"]
         empty = await client.get(f"{LIST}?view=completed")
-        assert (titles(empty), "Nothing is completed yet." in empty.text) == ([], True)
+        assert (titles(empty), "No documents are completed yet." in empty.text) == ([], True)
 
 
 async def test_a_document_waits_for_me_only_while_it_is_my_turn(office: Office) -> None:
@@ -118,7 +118,7 @@ async def test_filters_stand_in_the_address_and_are_kept_in_every_link(office: O
         assert set(counts(page).values()) == {""}
         assert "status=sent&amp;status=finalizing&amp;q=lea&amp;signer_email=ben%40example.com" in page.text
         nothing = await client.get(f"{LIST}?q=unheard")
-        assert "No document fits these filters." in nothing.text
+        assert "No documents match these filters." in nothing.text
         for wrong in ("since=2026-02-31", "since=soon", "view=none", "status=none", "cursor=x", "nonsense=1"):
             assert (await client.get(f"{LIST}?{wrong}")).status_code == 400, wrong
 

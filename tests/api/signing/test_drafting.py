@@ -189,7 +189,7 @@ async def test_what_is_wrong_with_people_is_said_in_their_row(office: Office, br
     assert page.status_code == 400
     for name in ("signers.0.email", "signers.1.email", "signers.2.name", "quorum"):
         assert f'id="parties.1.{name}-error"' in page.text, name
-    assert "Ann is in stage 1 already" in page.text
+    assert "Ann is already in stage 1" in page.text
     coded = await browser.post(f"{path}/people", data=named([signer("ann", auth="email_code")]))
     assert "need a mail server" in coded.text
     nobody = await browser.post(f"{path}/people", data=named([signer("ann", role="cc")]))
@@ -249,7 +249,7 @@ async def test_fields_of_those_who_are_removed_are_named_before_they_go(
     step = {"key": ann["id"], **signer("ann")}
     form = named([step]) | {"parties.0.key": draft["parties"][0]["id"]}
     asked = await browser.post(f"{path}/people", data=form)
-    assert (asked.status_code, "go their fields: The signature field on page 2" in asked.text) == (200, True)
+    assert (asked.status_code, "will be deleted: The signature field on page 2" in asked.text) == (200, True)
     assert await office.api.rows("select count(*) from sketches") == [(0,)]
     assert (await browser.post(f"{path}/people", data=form | {"sure": hidden(asked.text, "sure")})).status_code == 303
     sketch = (await browser.get(f"{path}/sketch")).json()
@@ -292,7 +292,7 @@ async def test_what_keeps_a_draft_from_being_sent_is_said_with_the_way_back(
     await browser.put(f"{path}/sketch", json={"version": sketch["version"], "fields": broken})
     page = (await browser.get(f"{path}/review")).text
     assert "A select field needs options" in page
-    assert "Go back to the fields" in page
+    assert "Back to fields" in page
     refused = await browser.post(f"{path}/send", data=await review(browser, path))
     assert (refused.status_code, "needs options" in refused.text) == (400, True)
     assert (await office.document(path.rpartition("/")[2]))["status"] == "draft"

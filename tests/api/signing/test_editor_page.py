@@ -58,7 +58,7 @@ async def test_what_is_sent_or_someone_else_s_is_not_drawn_on(office: Office, br
     sent = await office.create(send=True)
     refused = await browser.get(f"/app/documents/{sent['id']}/fields", headers={"Accept": "text/html"})
     assert refused.status_code == 409
-    assert '<nav aria-label="Parts of Deedbox">' in refused.text
+    assert '<nav aria-label="Main navigation">' in refused.text
     assert '<a class="btn" href="/app/documents">Go to Documents</a>' in refused.text
     unknown = await browser.get("/app/documents/doc_unknown/fields", headers={"Accept": "text/html"})
     assert unknown.status_code == 404

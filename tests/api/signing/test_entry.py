@@ -138,7 +138,7 @@ async def test_an_embedded_link_opens_once_and_not_by_looking(office: Office) ->
         assert [(await browser.get(path, headers=HTML)).status_code for _ in range(3)] == [200] * 3
         await entered(browser, path)
         for again in (await browser.post(path, headers=HTML), await browser.get(path, headers=HTML)):
-            assert (again.status_code, "used before" in again.text) == (409, True)
+            assert (again.status_code, "already been used" in again.text) == (409, True)
             assert again.headers["content-type"].startswith("text/html")
         assert faults(path, await browser.get(path), 409) == []
         office.api.clock.forward(limits.EMBEDDED_LINK_SECONDS)
@@ -156,7 +156,7 @@ async def test_after_the_end_a_mailed_link_shows_the_outcome_and_the_sealed_file
         assert "complete and sealed" in (await browser.get(path, headers=HTML)).text
         own = await entered(browser, path)
         shown = (await browser.get(f"{own}/session")).json()
-        assert (shown["files"], shown["fields"], "can be downloaded" in shown["outcome"]) == ([], [], True)
+        assert (shown["files"], shown["fields"], "can download it" in shown["outcome"]) == ([], [], True)
         assert f'href="{own}/download"' in (await browser.get(own, headers=HTML)).text
         assert (await browser.get(f"{own}/download")).content.startswith(b"%PDF-")
         file_id = document["files"][0]["id"]
@@ -243,7 +243,7 @@ async def test_whoever_has_no_session_gets_a_page_that_says_what_to_do(office: O
         assert (answer.status_code, "Öffnen Sie den Link" in answer.text) == (401, True)
         assert answer.headers["x-request-id"] in answer.text
     unknown = await office.api.get("/s/deed_sign_unknown", key=None, headers=HTML)
-    assert (unknown.status_code, "copied whole" in unknown.text) == (404, True)
+    assert (unknown.status_code, "copied the whole link" in unknown.text) == (404, True)
 
 
 async def test_readers_behind_one_address_do_not_use_up_each_others_budget(office: Office) -> None:
@@ -428,8 +428,8 @@ async def test_evidence_and_certificate_agree_on_a_link_that_was_not_mailed(offi
     evidence = (await office.api.get(f"/api/v1/documents/{document['id']}/evidence")).json()
     assert evidence["signers"][0]["identity"] == "kept_link"
     text = told((await office.api.get(f"/api/v1/documents/{document['id']}/certificate")).content)
-    assert "link that was not mailed" in text
-    assert "sent to the e-mail address" not in text
+    assert "link that was not emailed" in text
+    assert "sent to the email address" not in text
     assert "Pages shown 0 / 2" in text
 
 

@@ -151,7 +151,7 @@ async def test_a_program_s_number_with_two_readings_is_refused_and_the_two_ways_
         refused = await browser.put("/fields", json={"values": {where: "1.234"}})
         assert (refused.status_code, refused.json()["error"]) == (
             400,
-            "Number: 1.234 kann als zwei verschiedene Zahlen gelesen werden; schreiben Sie 1234 oder 1,234",
+            "Number: 1.234 kann als zwei verschiedene Zahlen gelesen werden; geben Sie 1234 oder 1,234 ein",
         )
         for text, kept in (("1234", "1234"), ("1,234", "1.234"), ("1.234,5", "1234.5"), ("0.5", "0.5")):
             assert (await browser.put("/fields", json={"values": {where: text}})).status_code == 200
@@ -167,7 +167,7 @@ async def test_a_cleared_default_stays_cleared_and_one_left_alone_holds(office: 
     assert values(await office.completed(cleared))["text"] is None
     assert values(await office.completed(left))["text"] == "Bonn"
     refused = await office.sign(needed, "ann", values={ids(needed)["text"]: "   "})
-    assert (refused.status_code, refused.json()["error"]) == (400, "Text: This must be filled in")
+    assert (refused.status_code, refused.json()["error"]) == (400, "Text: This field is required")
 
 
 @pytest.mark.parametrize("language", i18n.LANGUAGES)
@@ -310,7 +310,7 @@ async def test_a_form_of_all_documents_of_a_packet_is_read_and_not_while_others_
         assert longest < alone / 2, "nobody else was answered while a form was read"
         large = await browser.post(own, content=b"x=" + b"A" * limits.SIGNING_BODY_BYTES, headers=headers)
         assert (large.status_code, 'value="x"' in large.text) == (413, True)
-        assert "The picture of your signature cannot be used. Take a PNG or JPEG of at most 2 MB" in large.text
+        assert "The image of your signature cannot be used. Use a PNG or JPEG of at most 2 MB" in large.text
 
 
 def shared(kind: str, at: int = 0, **more: Any) -> dict[str, Any]:

@@ -91,7 +91,7 @@ async def test_a_part_is_made_again_when_the_document_its_trail_or_the_reader_is
         await page.begin()
         await office.link(document, "ann")  # which nothing but the trail tells
         answer = await page.again("timeline")
-        assert (answer.status_code, "Signing link made for Ann" in answer.text) == (200, True)
+        assert (answer.status_code, "Signing link created for Ann" in answer.text) == (200, True)
         assert (await page.again("timeline")).status_code == 304
         assert (await office.api.post(f"/api/v1/documents/{document['id']}/void")).status_code == 200
         assert {name: (await page.again(name)).status_code for name in page.etags}["standing"] == 200
@@ -125,8 +125,8 @@ async def test_whoever_watches_a_trail_has_only_new_rows_checked_and_whoever_ope
         assert checked[rows:] == [rows + 1]
         change = "update audit set at = '2020-01-01T00:00:00Z' where document_id = :id and number = :number"
         await office.api.deedbox.db.write(lambda tx: tx.run(change, id=document["id"], number=1))
-        assert "The chain is broken at row 1" in (await client.get(page.path)).text
-        assert "The chain is broken at row 1" in (await client.get(page.path, headers={"X-Part": "timeline"})).text
+        assert "The chain is broken at entry 1" in (await client.get(page.path)).text
+        assert "The chain is broken at entry 1" in (await client.get(page.path, headers={"X-Part": "timeline"})).text
 
 
 async def test_a_watched_trail_whose_end_is_another_is_checked_from_the_first_row(office: Office) -> None:
@@ -135,9 +135,9 @@ async def test_a_watched_trail_whose_end_is_another_is_checked_from_the_first_ro
         page = Parts(client, f"/app/documents/{document['id']}")
         await page.begin()
         for harm, told in {
-            "update audit set hash = replace(hash, substr(hash, 1, 4), 'beef')": "The chain is broken at row 1",
-            "delete from audit where number > 2": "The chain is broken at row 1",
-            "delete from audit": "Rows are missing at the end",
+            "update audit set hash = replace(hash, substr(hash, 1, 4), 'beef')": "The chain is broken at entry 1",
+            "delete from audit where number > 2": "The chain is broken at entry 1",
+            "delete from audit": "Entries are missing at the end",
         }.items():
             await office.api.deedbox.db.write(lambda tx, sql=harm: tx.run(sql))  # type: ignore[misc]
             assert told in (await page.again("timeline")).text, harm

@@ -98,7 +98,7 @@ async def test_two_of_three_with_a_decline_are_told_the_truth(office: Office) ->
     assert "Cas" not in ann.text + ben.text
     own, sender = sorted(await mails(office, "declined"), key=lambda mail: mail.listed.to)
     assert own.listed.subject == "You have declined to sign: Lease"
-    assert "If it was not you, tell Mara Lind (Harbour Ltd) at once." in own.text
+    assert "If this was not you, tell Mara Lind (Harbour Ltd) immediately." in own.text
     assert sender.listed.subject == "One person has declined: Lease"
     assert "Cas has declined to sign this document. The others can still complete it." in sender.text
 
@@ -111,7 +111,7 @@ async def test_who_is_no_longer_needed_hears_so(office: Office) -> None:
     [mail] = await mails(office, "not_needed")
     assert mail.listed.to == "eve@example.com"
     assert mail.listed.subject == "Your signature is no longer needed: Lease"
-    assert "Enough people of Desk have signed this document" in mail.text
+    assert "Enough people from Desk have signed this document" in mail.text
     await office.sign(document, "fay")
     await office.completed(document)
     assert await told(office) == [
@@ -189,9 +189,9 @@ async def test_the_invitation_says_who_asks_for_whom_and_how_to_tell_that_it_is_
     [mail] = await mails(office, "invitation")
     assert mail.listed.subject == "Mara Lind (Harbour Ltd) asks you to sign: Lease"
     assert "From: Mara Lind (Harbour Ltd)" in mail.text
-    assert f"ask Mara Lind before you open the link: {SENDER}" in mail.text
+    assert f"contact Mara Lind before you open the link: {SENDER}" in mail.text
     host = urlsplit(office.api.deedbox.address).netloc
-    assert f"The link leads to {host}. Signing never asks for a password or a payment." in mail.text
+    assert f"The link leads to {host}. You will never be asked for a password or a payment to sign." in mail.text
     assert mail.mail.reply_to is not None
     assert (mail.mail.reply_to.address, mail.mail.reply_to.name) == (SENDER, "Mara Lind")
 
@@ -224,7 +224,7 @@ async def test_without_a_named_sender_the_workspace_asks(office: Office) -> None
     await office.create(send=True)
     [mail] = await mails(office, "invitation")
     assert mail.listed.subject == "Harbour Ltd asks you to sign: Lease"
-    assert "in a way that you know already" in mail.text
+    assert "Use contact details that you already have" in mail.text
     assert mail.mail.reply_to is None
 
 
@@ -307,8 +307,8 @@ async def test_a_sealed_file_too_large_for_a_mail_is_shown_by_the_signer_s_own_l
     document = await office.sealed()
     ann, mara = sorted(await mails(office, "completion"), key=lambda mail: mail.listed.to)
     assert ann.attachments == mara.attachments == []
-    assert "too large for a mail" in ann.text
-    assert f"It is kept on the server as {document['id']}." in mara.text
+    assert "too large to attach" in ann.text
+    assert f"It is stored on the server as {document['id']}." in mara.text
     assert "/s/deed_sign_" not in mara.text
     link = str(ann.mail.letter.link)  # type: ignore[union-attr]
     assert f"Open the document:\n{link}" in ann.text
@@ -332,7 +332,7 @@ async def test_an_expiry_noticed_late_tells_the_end_that_was_set(office: Office)
     office.api.clock.forward(90 * 86400)
     assert (await office.document(document["id"]))["status"] == "expired"
     [mail] = await mails(office, "expired")
-    assert "ended on 2 March 2026, 10:00 UTC" in mail.text
+    assert "was 2 March 2026, 10:00 UTC" in mail.text
 
 
 async def test_without_a_sender_s_address_the_owner_hears(office: Office) -> None:

@@ -40,7 +40,7 @@ async def test_what_would_be_printed_too_small_is_refused_where_it_is_entered(of
     [city] = [field["id"] for field in document["fields"] if field["type"] == "text"]
     refused = await office.sign(document, "ann", values={city: "Llanfairpwllgwyngyllgogerychwyrndrobwll"})
     assert (refused.status_code, refused.json()["error"]) == (
-        400, "City: This is too long to be printed in its field: about 18 characters fit",
+        400, "City: This is too long for its field: about 18 characters fit",
     )  # fmt: skip
     async with office.session(document, "ann") as browser:
         kept = await browser.put("/fields", json={"values": {city: "Llanfairpwllgwyngyllgogerychwyrndrobwll"}})
@@ -65,7 +65,7 @@ async def test_what_the_sender_gives_must_fit_as_well(office: Office, field: dic
     body = office.body(signers=[signer("ann"), long], fields=[{**SMALL, **field}])
     answer = await office.api.post(PATH, body)
     assert answer.status_code == 400
-    assert "too long to be printed in its field: about" in answer.json()["error"]
+    assert "too long for its field: about" in answer.json()["error"]
 
 
 async def test_a_typed_signature_must_fit_its_field(office: Office) -> None:
@@ -74,7 +74,7 @@ async def test_a_typed_signature_must_fit_its_field(office: Office) -> None:
     signature = {"kind": "typed", "text": "Ann Theodora Wilhelmina Cholmondeley-Featherstonehaugh"}
     refused = await office.sign(document, "ann", signature=signature)
     assert refused.status_code == 400
-    assert refused.json()["error"].startswith("Your signature on page 1 is too long to be printed in its field: about")
+    assert refused.json()["error"].startswith("Your signature on page 1 is too long for its field: about")
     assert (await office.document(document["id"]))["status"] == "sent"
 
 

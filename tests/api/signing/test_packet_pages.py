@@ -31,7 +31,7 @@ async def begun(client: httpx.AsyncClient, *files: tuple[str, bytes], **typed: s
 
 async def test_a_packet_is_made_of_files_drawn_on_reviewed_and_sent(office: Office) -> None:
     async with owner(office.api) as client:
-        assert "No packet yet." in shown(await client.get("/app/packets"))
+        assert "No packets yet." in shown(await client.get("/app/packets"))
         assert "New packet" in shown(await client.get("/app/new?as=packet"))
         first = await begun(client)
         people = named([signer("ann")], [signer("ben")])
@@ -49,7 +49,7 @@ async def test_a_packet_is_made_of_files_drawn_on_reviewed_and_sent(office: Offi
         page = shown(await client.get(f"{first}/review"))
         assert "Lease 2 pages · 1 field House rules 1 page · 0 fields Annex 1 page · 1 field" in page
         assert "Ben ben@example.com" in page
-        assert "A place to sign is added at the end of each document." in page
+        assert "A signature field will be added at the end of each document." in page
         view = await client.get(f"{first}/preview", params={"as": ann})
         assert (view.text.count('class="mine"'), '<h2 dir="auto">House rules</h2>' in view.text) == (2, True)
         assert await left(office.api) == [[(0,)], [(0,)]]
@@ -91,7 +91,7 @@ async def _followed(client: httpx.AsyncClient, path: str) -> None:
         assert len(packed.namelist()) == 3
     assert (await client.get(f"{path}/certificate.pdf")).status_code == 409
     without = await client.post(f"{path}/withdraw", data={"reason": " "})
-    assert (without.status_code, "Say why it is withdrawn" in words(without)) == (400, True)
+    assert (without.status_code, "Give a reason of at most" in words(without)) == (400, True)
     assert went(await client.post(f"{path}/withdraw", data={"reason": "Wrong flat"})) == f"{path}?done=withdrawn"
     assert "Withdrawn" in shown(await client.get(path))
     assert "Move 3 documents" in shown(await client.get("/app/packets?q=mov"))
@@ -110,7 +110,7 @@ async def test_files_of_a_packet_are_refused_and_opened_each_by_itself(office: O
         assert (await client.post(f"{first}/people", data=named([signer("ann")]))).status_code == 303
         locked = await client.post(f"{first}/send", data=await review(client, first))
         assert (locked.status_code, 'name="unlock.1"' in locked.text) == (400, True), "asked for once more"
-        assert "Secret.pdf The password" in words(locked)
+        assert "Secret.pdf Enter the password again" in words(locked)
         opened = {"unlock.1": PASSWORD}
         assert went(await client.post(f"{first}/send", data=await review(client, first) | opened))
         [packet] = (await office.api.get("/api/v1/packets")).json()["packets"]
@@ -186,9 +186,9 @@ async def test_a_packet_s_events_stand_in_order_each_once(office: Office) -> Non
     await packets.sign(packet, "ann")
     await packets.sign(packet, "bob")
     async with owner(office.api) as client:
-        told = shown(await client.get(f"/app/packets/{packet['id']}")).partition("What happened")[2]
+        told = shown(await client.get(f"/app/packets/{packet['id']}")).partition("Activity")[2]
     said = [
-        "Document made",
+        "Document created",
         "Sent",
         "Ann was asked to sign",
         "Ann signed",
@@ -197,7 +197,7 @@ async def test_a_packet_s_events_stand_in_order_each_once(office: Office) -> Non
     ]
     places = [told.index(one) for one in said]
     assert places == sorted(places)
-    assert [told.count(one) for one in ("Ann signed", "Document made")] == [1, 1], "what concerns all stands once"
+    assert [told.count(one) for one in ("Ann signed", "Document created")] == [1, 1], "what concerns all stands once"
 
 
 async def test_packet_page_corrects_a_signer_links_and_terms(mailing: Mailing) -> None:
@@ -208,7 +208,7 @@ async def test_packet_page_corrects_a_signer_links_and_terms(mailing: Mailing) -
         path = f"/app/packets/{packet['id']}"
         [row] = re.findall(rf'href="({path}/signers/[^"]+)" dir="auto">Ann<', (await client.get(path)).text)
         beside = shown(await client.get(f"/app/documents/{packet['documents'][0]['id']}"))
-        assert "Remind, correct and withdraw there: Open the packet" in beside
+        assert "Send reminders, edit and withdraw on the packet's page: Open the packet" in beside
         person = await client.get(row)
         assert [f'action="{row}{one}"' in person.text for one in ("", "/link", "/in-person")] == [True] * 3
         right = {"name": "Ann", "email": "wrong@", "language": "en", "once": once(person)}

@@ -63,7 +63,7 @@ async def test_what_only_values_fill_may_wait_for_them_in_a_template(office: Off
     wanted = {"template_id": template.json()["id"], "roles": {"Tenant": {"name": "Ann", "email": "ann@example.com"}}}
     without = await office.api.post("/api/v1/documents", wanted)
     assert (without.status_code, "'Plan' is required and read_only" in without.json()["error"]) == (400, True)
-    for plan, refused in (("basic", None), ("gold", "Wish: This must be filled in")):
+    for plan, refused in (("basic", None), ("gold", "Wish: This field is required")):
         made = await office.api.post("/api/v1/documents", {**wanted, "values": {"Plan": plan}, "send": True})
         assert made.status_code == 201, made.text
         signed = await office.sign(made.json(), "ann")

@@ -58,7 +58,7 @@ async def test_consent_is_recorded_in_the_language_in_which_it_was_shown(office:
         assert 'name="consent" value="ja" required>' in again, "what was ticked was another sentence"
         assert (await browser.post(own, headers=HTML, data={**typed, "signature": "Ann"})).status_code == 303
     [row] = await trail(office, document, "signer.signed")
-    assert row["detail"]["consent"].startswith("Ich bin einverstanden")
+    assert row["detail"]["consent"].startswith("Ich bin damit einverstanden")
     [path] = await mailed(office, to="bob@example.com")
     async with office.api.client() as browser:
         await browser.post(path, headers=HTML, data={"consent": "fr"})  # before the sender corrected the language
@@ -152,17 +152,17 @@ async def test_wrong_old_and_sixth_code_each_have_their_sentence_and_send_again_
         status, text = await pressed("code_again")
         assert (status, "in 30 s" in text) == (429, True), text
         status, text = await pressed("code", "wrong!")
-        assert (status, "The code is wrong. Tries left: 4." in text) == (403, True), text
+        assert (status, "The code is wrong. Attempts left: 4." in text) == (403, True), text
         mailing.api.clock.forward(limits.SIGNER_CODE_AGAIN_SECONDS)
         assert (await pressed("code_again"))[0] == 303
         assert await mailing.api.rows("select count(*) from mails where kind = 'code'") == [(2,)]
-        assert "Tries left: 4" in (await browser.get(own, headers=HTML)).text, "another code gives no other tries"
+        assert "Attempts left: 4" in (await browser.get(own, headers=HTML)).text, "another code gives no other tries"
         mailing.api.clock.forward(limits.SIGNER_CODE_SECONDS - limits.SIGNER_CODE_AGAIN_SECONDS + 30)
         status, text = await pressed("code", code)
-        assert (status, "This code is too old" in text) == (403, True), text
+        assert (status, "This code has expired" in text) == (403, True), text
         found = [await pressed("code", "wrong!") for _ in range(5)]
         assert [one for one, _ in found] == [403] * 4 + [429]
-        assert "Too many attempts. Wait a quarter of an hour" in found[-1][1]
+        assert "Too many attempts. Wait 15 minutes" in found[-1][1]
     rows = await trail(mailing, document, "signer.code_mailed")
     assert [row["detail"]["link"] for row in rows] == ["mail"]
 
@@ -184,9 +184,9 @@ async def test_decline_and_delegation_are_pages_that_say_what_follows(office: Of
             over = await browser.get(f"{own}/ways/decline", headers=HTML)
             assert (over.status_code, over.headers["location"]) == (303, own), "which says that it is over"
     [ends, not_allowed], [not_the_end, to_whom] = found.values()
-    assert ("nobody can sign it any more" in ends.text, "without you" in not_the_end.text) == (True, True)
-    assert (not_allowed.status_code, "has not allowed" in not_allowed.text) == (409, True)
-    assert (to_whom.status_code, "acts in your place" in to_whom.text) == (200, True)
+    assert ("nobody can sign the document any more" in ends.text, "without you" in not_the_end.text) == (True, True)
+    assert (not_allowed.status_code, "does not allow" in not_allowed.text) == (409, True)
+    assert (to_whom.status_code, "acts on your behalf" in to_whom.text) == (200, True)
 
 
 async def test_a_reason_that_is_too_long_comes_back_with_all_that_was_typed(office: Office) -> None:

@@ -232,9 +232,10 @@ async def test_the_certificate_is_sealed_and_tells_how_each_one_signed(office: O
     assert "Signature is Valid" in said
     text = told(certificate)
     for words in (
-        "Link issued to the sender's system by key", "the sender vouches for the person", "Delivered 1 December 2026",
-        "Tick Yes", "UTC+9", f"/verify/{found['verification_code']}", "I agree to sign this document electronically",
-        "Ich bin einverstanden",
+        "Link issued to the sender's system with key", "the sender vouches for the person", "Delivered 1 December 2026",
+        "Checkbox Yes",
+        "UTC+9", f"/verify/{found['verification_code']}", "I agree to sign this document electronically",
+        "Ich bin damit einverstanden",
     ):  # fmt: skip
         assert words in text, words
     assert run("pdfimages", "-list", str(tmp_path / "certificate.pdf")).count("smask") == 1
@@ -253,6 +254,6 @@ async def test_the_address_on_the_certificate_leads_to_a_page_for_people(office:
     assert "ann@" not in page.text
     unknown = await office.api.call("GET", "/verify/AAAA-BBBB-CCCC-DDDD", key=None)
     assert unknown.status_code == 404
-    assert "No document here has this code" in unknown.text
+    assert "No document on this server has this code" in unknown.text
     asked = await office.api.call("GET", "/verify?code=aaaa%20bbbb", key=None)
     assert (asked.status_code, asked.headers["location"]) == (303, "/verify/aaaa%20bbbb")

@@ -28,7 +28,7 @@ async def test_a_link_works_once_and_its_token_is_stored_nowhere(office: Office)
         assert (await browser.get(path)).status_code == 303
         again = await browser.get(path)
         assert faults(path, again, 409) == []
-        assert "was used before" in again.json()["error"]
+        assert "has already been used" in again.json()["error"]
     assert (await office.api.get("/s/deed_sign_unknown", key=None)).status_code == 404
     token = path.removeprefix("/s/")
     rows = await office.api.rows("select token_hash from signing_links")
@@ -65,7 +65,7 @@ async def test_signing_needs_consent_and_counts_once(office: Office) -> None:
         assert "agree" in (await browser.post("/complete", json=body)).json()["error"]
         unseen = await browser.post("/complete", json={**body, "consent": True})
         assert faults("/sign/x/complete", unseen, 409) == []
-        assert "was not shown" in unseen.json()["error"]
+        assert "have not viewed" in unseen.json()["error"]
         await browser.get("/session")
         done = await browser.post("/complete", json={**body, "consent": True})
         assert done.json() == {"status": "signed", "document_status": "sent"}
@@ -97,7 +97,7 @@ async def test_what_is_no_signature_image_is_refused_and_nothing_is_signed(offic
         body = {"consent": True, "signature": {"kind": "uploaded", "image": image}}
         refused = await browser.post("/complete", json=body)
         assert faults("/sign/complete", refused, 400) == []
-        assert "höchstens 2 MB und 4 Millionen Pixeln" in refused.json()["error"]
+        assert "höchstens 2 MB und 4 Megapixeln" in refused.json()["error"]
     assert (await office.document(document["id"]))["status"] == "sent"
 
 

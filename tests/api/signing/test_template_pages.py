@@ -33,7 +33,7 @@ def locked() -> bytes:
 
 async def test_a_template_is_made_of_files_whose_tags_name_the_roles(office: Office) -> None:
     async with owner(office.api) as client:
-        assert "No template yet." in shown(await client.get("/app/templates"))
+        assert "No templates yet." in shown(await client.get("/app/templates"))
         form = {"once": once(await client.get("/app/templates/new"))}
         path = went(await upload(client, "/app/templates/new", [("lease.pdf", TAGGED)], **form)).partition("?")[0]
         again = await upload(client, "/app/templates/new", [("lease.pdf", TAGGED)], **form)
@@ -45,9 +45,9 @@ async def test_a_template_is_made_of_files_whose_tags_name_the_roles(office: Off
         assert "Landlord Stage 1 · signs" in told
         whole = await client.get(path, headers={"X-Part": "whole"})
         assert ["1.webp" in whole.text, "Place fields" in words(whole)] == [True, True], "they come without a reload"
-        assert "Use it" in words(await client.get(path, headers={"X-Part": "acts"}))
+        assert "Use template" in words(await client.get(path, headers={"X-Part": "acts"}))
         assert "lease" in shown(await client.get("/app/templates?q=LEA"))
-        assert "No template has this" in shown(await client.get("/app/templates?q=other"))
+        assert "No template name contains this" in shown(await client.get("/app/templates?q=other"))
         [template] = (await office.api.get("/api/v1/templates")).json()["templates"]
         picture = f"/app/templates/{template['id']}/files/{template['files'][0]['id']}/pages/1.webp"
         shot = await client.get(f"{picture}?width=480")
@@ -94,7 +94,7 @@ async def test_a_template_is_made_of_a_document(office: Office) -> None:
         path = went(await upload(client, "/app/templates/new", [], name="Flat", document_id=document["id"]))
         assert "Flat Version 1" in shown(await client.get(path))
         nameless = await upload(client, "/app/templates/new", [], document_id=document["id"])
-        assert "Give it a name" in words(nameless)
+        assert "Enter a name" in words(nameless)
 
 
 @pytest.mark.one_database
@@ -149,7 +149,7 @@ async def test_changing_a_template_leaves_sent_documents_as_they_were(office: Of
         assert went(await client.post(f"{path}/edit", data=renamed)) == f"{path}?done=saved"
         assert went(await client.post(f"{path}/edit", data=renamed)) == f"{path}?done=saved", "a second press"
         whole = words(await client.get(path, headers={"X-Part": "whole"}))
-        assert "Can be signed for 3 days Reminders after 1 day, then 1 day apart, 3 at most" in whole
+        assert "Can be signed for 3 days Reminders first after 1 day, then every 1 day, at most 3" in whole
         now = (await office.api.get(f"/api/v1{path.removeprefix('/app')}")).json()
         assert (now["version"], now["name"], now["expires_after_hours"]) == (2, "Rent", 72)
         assert [role["name"] for role in now["roles"]] == ["Renter", "Owner"]
@@ -199,7 +199,7 @@ async def test_fields_are_drawn_in_a_sketch_and_laid_out_as_the_next_version(off
         refused = await saved(client, path)
         assert (refused.status_code, "City is nobody's" in words(refused)) == (400, True)
         assert went(await client.post(f"{path}/forget")) == f"{path}?done=forgotten"
-        assert "Nothing was drawn" in shown(await client.get(f"{path}/save"))
+        assert "No changes since" in shown(await client.get(f"{path}/save"))
         page = await client.get(f"{path}/fields")
         assert [f'data-key="r{number}"' in page.text for number in (0, 1, 2)] == [True, True, False]
         file_id = template["files"][0]["id"]
@@ -277,7 +277,7 @@ async def test_other_files_keep_the_fields_that_have_a_page_in_them_and_name_the
     path = f"/app/templates/{template['id']}"
     short = pdf("One page.", size=(595, 842))
     async with owner(office.api) as client:
-        assert "Other files" in shown(await client.get(path))
+        assert "Replace files" in shown(await client.get(path))
         form = {"once": once(await client.get(f"{path}/files"))}
         none = await upload(client, f"{path}/files", [], **form)
         assert (none.status_code, "Choose a file." in words(none)) == (400, True)
@@ -287,15 +287,15 @@ async def test_other_files_keep_the_fields_that_have_a_page_in_them_and_name_the
         assert went(await upload(client, f"{path}/files", [("short.pdf", short)], **form)) == f"{path}?done=saved"
         now = (await office.api.get(f"/api/v1{path[4:]}")).json()
         assert (now["version"], [one["label"] for one in now["fields"]]) == (2, ["City"])
-        assert "have no place in its files and are gone: Rent, Deposit." in shown(await client.get(path))
-        assert "are gone" not in shown(await client.get(f"{path}?version=1"))
+        assert "did not fit the new files and were removed: Rent, Deposit." in shown(await client.get(path))
+        assert "were removed" not in shown(await client.get(f"{path}?version=1"))
         word_processor.write_bytes(short)
         assert went(await upload(client, f"{path}/files", [("lease.docx", docx("Lease"))])) == f"{path}?done=saved"
         async with asyncio.timeout(60):
             while (now := (await office.api.get(f"/api/v1{path[4:]}")).json())["status"] == "processing":
                 await asyncio.sleep(0.05)
         assert (now["status"], [one["label"] for one in now["fields"]]) == ("ready", ["City"]), now["error"]
-        assert "are gone" not in shown(await client.get(path))
+        assert "were removed" not in shown(await client.get(path))
         sketch = (await client.get(f"{path}/sketch")).json()
         drawn = {"version": sketch["version"], "fields": []}
         assert (await client.put(f"{path}/sketch", json=drawn)).status_code == 200

@@ -259,9 +259,9 @@ async def test_while_the_authority_stays_away_the_seal_stays_as_it_is_and_is_tri
     before = await fetched(office, document, "signed")
     assert not await office.api.rows("select 1 from jobs where kind = 'upgrade_seal' and attempts > 0")
     office.api.clock.forward(limits.UPGRADE_FIRST_SECONDS)
-    assert "gave no answer" in await tried(office, "upgrade_seal", 1)
+    assert "did not respond" in await tried(office, "upgrade_seal", 1)
     office.api.clock.forward(60)
-    assert "gave no answer" in await tried(office, "upgrade_seal", 2)
+    assert "did not respond" in await tried(office, "upgrade_seal", 2)
     assert (await office.document(document["id"]))["seal"] == document["seal"]
     assert (await fetched(office, document, "signed")).content == before.content
 
@@ -280,17 +280,17 @@ async def test_an_authority_that_fails_is_asked_once_for_all_that_wait(
         async with opened(database_url, tmp_path / "data", clock, **settings) as later:
             await later.deedbox.jobs.run_due()
             errors = await later.rows("select error from jobs where kind = 'upgrade_seal'")
-        assert [error for (error,) in errors] == ["The time-stamp authority answered with status 503"] * 3
+        assert [error for (error,) in errors] == ["The timestamp authority answered with status 503"] * 3
         assert len(failing.queries) == 4
 
 
 async def test_a_document_that_demands_a_time_stamp_waits_for_it(office: Office, authority: Elsewhere) -> None:
     document = await office.create(send=True, require_timestamp=True)
     assert (await office.sign(document, "ann")).status_code == 200
-    assert "gave no answer" in await tried(office, "finalize", 1)
+    assert "did not respond" in await tried(office, "finalize", 1)
     waiting = await office.document(document["id"])
     assert (waiting["status"], waiting["seal"]) == ("finalizing", None)
-    assert "gave no answer" in waiting["error"]
+    assert "did not respond" in waiting["error"]
     await authority.comes()
     office.api.clock.forward(60)
     office.api.deedbox.jobs.wake()

@@ -1,5 +1,5 @@
 # Written by scripts/client.py from the OpenAPI document: change it there.
-"""Time-stamps, certificates and revocation lists."""
+"""Timestamps, certificates and revocation lists."""
 
 from deedbox.client.call import Call, part
 from deedbox.client.connection import AsyncConnection, Connection
@@ -7,13 +7,13 @@ from deedbox.client.download import AsyncDownload, Download
 
 
 class AuthorityCalls:
-    """Time-stamps, certificates and revocation lists."""
+    """Timestamps, certificates and revocation lists."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def stamp_time(self, content: bytes) -> Download:
-        """A time-stamp (RFC 3161) from this server's clock."""
+        """A timestamp (RFC 3161) from this server's clock."""
         return self._connection.download(Call("POST", "/tsa", body=content))
 
     def revocation_list(self, name: str) -> Download:
@@ -30,13 +30,13 @@ class AuthorityCalls:
 
 
 class AsyncAuthorityCalls:
-    """Time-stamps, certificates and revocation lists."""
+    """Timestamps, certificates and revocation lists."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     def stamp_time(self, content: bytes) -> AsyncDownload:
-        """A time-stamp (RFC 3161) from this server's clock."""
+        """A timestamp (RFC 3161) from this server's clock."""
         return self._connection.download(Call("POST", "/tsa", body=content))
 
     def revocation_list(self, name: str) -> AsyncDownload:

@@ -68,7 +68,7 @@ class BulkSendsCalls:
         )
 
     def resume(self, bulk_send_id: str, *, idempotency_key: str | None = None) -> BulkSend:
-        """Go on where it was paused."""
+        """Resume a paused bulk send."""
         return self._connection.answer(
             Call("POST", f"/api/v1/bulk-sends/{part(bulk_send_id)}/resume", headers=once(idempotency_key)), BulkSend
         )
@@ -147,7 +147,7 @@ class AsyncBulkSendsCalls:
         )
 
     async def resume(self, bulk_send_id: str, *, idempotency_key: str | None = None) -> BulkSend:
-        """Go on where it was paused."""
+        """Resume a paused bulk send."""
         return await self._connection.answer(
             Call("POST", f"/api/v1/bulk-sends/{part(bulk_send_id)}/resume", headers=once(idempotency_key)), BulkSend
         )

@@ -14,7 +14,7 @@ class Checks(Struct, frozen=True, kw_only=True):
     covers_entire_file: bool | None = None
     """The seal, or a document time-stamp after it, is about every byte of the file; null if data came last."""
     modifications_allowed: bool | None = None
-    """Nothing came after the seal but what keeps it verifiable."""
+    """Nothing was added after the seal except data that keeps it verifiable."""
     trusted: bool | None = None
     """The seal's certificate, at the time of sealing, leads to a root that is trusted here."""
     revocation: bool | None = None

@@ -163,12 +163,12 @@ class Reader:
             head = _HEAD.decode(text)
             if head.format > FORMAT:
                 raise SetupError(
-                    f"The backup was made by a newer version of Deedbox ({head.deedbox}).",
+                    f"The backup was created by a newer version of Deedbox ({head.deedbox}).",
                     "Install that version or a newer one, and restore again.",
                 )
             if head.format < FORMAT:
                 raise SetupError(
-                    f"The backup was made by an older version of Deedbox ({head.deedbox}), in a form of its own.",
+                    f"The backup was created by an older version of Deedbox ({head.deedbox}), in an older format.",
                     "Restore it with that version, upgrade, and back up again.",
                 )
             manifest = _MANIFEST.decode(text)

@@ -102,7 +102,7 @@ class _Restore:
         schema, version = self._manifest.schema, self._manifest.deedbox
         if schema > migrate.newest_schema():
             raise SetupError(
-                f"The backup was made by a newer version of Deedbox ({version}, schema {schema}).",
+                f"The backup was created by a newer version of Deedbox ({version}, schema {schema}).",
                 "Install that version or a newer one, and restore again.",
             )
         if schema not in migrate.known_schemas():

@@ -167,7 +167,7 @@ def backup(
             return manifest
     except OSError as error:
         raise SetupError(
-            f"The backup could not be made: {error.strerror or error}.",
+            f"The backup could not be created: {error.strerror or error}.",
             "Nothing was left behind. Check the free space and the permissions of both folders.",
         ) from error
 

@@ -97,7 +97,7 @@ def _due(present: str | None) -> bool:
             return False  # a newer version beside this one has added to it, and this one goes on
         raise SetupError(
             f"The database has schema {present}, newer than this version of Deedbox knows ({newest}).",
-            "Run the newer version, or restore a backup made by this one.",
+            "Run the newer version, or restore a backup created by this one.",
         )
     return present != newest
 

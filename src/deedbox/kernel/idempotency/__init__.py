@@ -98,7 +98,7 @@ def given_before(tx: Tx, box: Box, request: KeyedRequest, *, now: datetime) -> A
     before = _decode(box.decrypt(kept.exchange, request.place))
     if not same(before.fingerprint, request.fingerprint):
         raise Conflict(
-            "This Idempotency-Key was used before with another request. Use a new key for a new request.",
+            "This Idempotency-Key has already been used with a different request. Use a new key for a new request.",
             code=Code.IDEMPOTENCY_CONFLICT,
         )
     return Answer(kept.status, before.body, replayed=True)

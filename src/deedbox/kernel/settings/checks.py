@@ -129,8 +129,8 @@ def _check_archive(settings: Settings) -> None:
         )
     if key is not None and len(key.reveal()) < limits.ARCHIVE_KEY_CHARS:
         raise SetupError(
-            f"The setting {ECOSYSTEM_KEY} has fewer than {limits.ARCHIVE_KEY_CHARS} characters: whoever guesses it can"
-            " forge packages of the archive.",
+            f"The setting {ECOSYSTEM_KEY} has fewer than {limits.ARCHIVE_KEY_CHARS} characters: anyone who guesses"
+            " it can forge archive packages.",
             "Set it to the output of: openssl rand -hex 32",
         )
 

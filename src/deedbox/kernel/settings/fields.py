@@ -98,7 +98,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["governance", "compliance", "none"],
         Meta(
             description="How packages in S3 are locked: so that special rights can undo it, so that nobody can, or not"
-            " at all. A lock needs a bucket that was made with object lock."
+            " at all. A lock needs a bucket created with object lock."
         ),
     ] = "governance"
     archive_lock_days: Annotated[
@@ -224,21 +224,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tsa_url: Annotated[
         str | None,
         Meta(
-            description="A time-stamp authority (RFC 3161) whose time-stamps seals carry instead of the server's own;"
+            description="A timestamp authority (RFC 3161) whose timestamps seals carry instead of the server's own;"
             " an address that is not public needs `egress_allow`."
         ),
     ] = None
     tsa_public: Annotated[
         bool,
         Meta(
-            description="Whether `POST /tsa` gives time-stamps to everybody, counted by address; else it asks for a key"
+            description="Whether `POST /tsa` gives timestamps to everybody, counted by address; else it asks for a key"
             " with the scope `verify:read`."
         ),
     ] = False
     tsa_ca_file: Annotated[
         Path | None,
         Meta(
-            description="The root certificates (PEM) by which this server trusts the time-stamps of `tsa_url`. Without"
+            description="The root certificates (PEM) by which this server trusts the timestamps of `tsa_url`. Without"
             " them, its seals verify here only until their certificate ends."
         ),
     ] = None

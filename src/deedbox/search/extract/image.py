@@ -9,7 +9,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.search.ocr.picture import DAMAGED, FORMATS
 from deedbox.search.upload import Extraction
 
-_BROKEN = "This image is damaged. Save it anew from the program that made it."
+_BROKEN = "This image is damaged. Save it again from the program that created it."
 _LARGE = f"An image may have at most {limits.CONVERT_IMAGE_PIXELS:,} pixels"
 
 

@@ -30,7 +30,7 @@ _REFUSALS = {
     raw.FPDF_ERR_PASSWORD: "This PDF is encrypted. Remove its password and upload it again.",
     raw.FPDF_ERR_SECURITY: "This PDF is encrypted in an unknown way. Remove its protection and upload it again.",
 }
-DAMAGED = "This PDF is damaged and cannot be read. Save it anew from the program that made it."
+DAMAGED = "This PDF is damaged and cannot be read. Save it again from the program that created it."
 NO_PAGES = "This PDF has no pages"
 
 

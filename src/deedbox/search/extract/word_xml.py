@@ -8,7 +8,7 @@ WORD = "Word document"
 
 
 def damaged(noun: str) -> str:
-    return f"This {noun} is damaged and cannot be read. Save it anew from the program that made it."
+    return f"This {noun} is damaged and cannot be read. Save it again from the program that created it."
 
 
 DAMAGED = damaged(WORD)

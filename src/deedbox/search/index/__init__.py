@@ -174,7 +174,7 @@ class Indexes(Protocol):
         """The index of the place, empty if there is none; IndexUnusable when it has to be discarded first."""
 
     def watermark(self, place: Place, dimensions: int) -> int:
-        """How far the stored index goes, without opening it; 0 when it is to be built anew."""
+        """How far the stored index goes, without opening it; 0 when it must be rebuilt."""
 
     def discard(self, place: Place) -> None:
         """Removes an index that is not open here; one that another process writes stays."""

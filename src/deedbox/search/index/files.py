@@ -85,7 +85,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def stored_watermark(folder: Path, dimensions: int, recipe: str) -> int:
-    """How far the index in the folder goes, without opening it; 0 when it is to be built anew."""
+    """How far the index in the folder goes, without opening it; 0 when it must be rebuilt."""
     try:
         known = read_manifest(folder)
     except IndexUnusable:

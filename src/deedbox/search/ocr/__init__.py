@@ -8,7 +8,7 @@ from msgspec import Meta
 from deedbox.kernel import limits
 
 COMMAND = "deedbox model install ocr"
-MISSING = f"Pictures are read by OCR, which is not installed here. Whoever runs this server can install it: {COMMAND}"
+MISSING = f"Images are read by OCR, which is not installed on this server. Its operator can install it: {COMMAND}"
 SCALE = 10_000
 """The width, and the height, of a page in the units of its word boxes."""
 _Share: TypeAlias = Annotated[int, Meta(ge=0, le=SCALE)]

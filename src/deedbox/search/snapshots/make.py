@@ -41,7 +41,7 @@ class MakeSnapshots:
         """The handler of snapshot jobs."""
         workspace_id = work.job.workspace_id
         if workspace_id is None:
-            raise GiveUp("The job does not say of which workspace a snapshot is to be made.")
+            raise GiveUp("The job does not name the workspace for the snapshot.")
         if self._engine.builds.percent is not None:
             # Questions wait for what is being built here, and nobody for this.
             later = self._engine.clock.now() + timedelta(seconds=limits.SNAPSHOT_WAIT_SECONDS)

@@ -197,8 +197,7 @@ def _asked(ready: ReadyTemplate, wanted: FromTemplate) -> NewDocument:
     parties = _parties(content.roles, wanted)
     if without_field(parties, content.fields) > len(ready.paper.places):
         raise BadRequest(
-            "roles: the template has no place for so many signatures. Say in its roles how many `signers` they take,"
-            " or give it signature fields."
+            "roles: the template has too few signature fields. Set `signers` in its roles, or add signature fields."
         )
     return NewDocument(
         title=wanted.title or template.name,

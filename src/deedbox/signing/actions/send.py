@@ -44,7 +44,9 @@ def as_sent(packet: Packet, now: datetime) -> Packet:
         packet = msgspec.structs.replace(packet, expires_at=instant(end))
     sent = [states.moved(document, "send", at) for document in packet.documents]
     if not any(parties.counted(party) for party in packet.parties):
-        raise BadRequest("The document has no signers: someone has to sign or approve it, beside those with a copy")
+        raise BadRequest(
+            "The document has no signers: add someone who signs or approves it, in addition to people with a copy"
+        )
     if packet.expires_at is not None and packet.expires_at <= at:
         raise BadRequest("The document's expires_at lies in the past")
     need_signatures(packet)

@@ -120,7 +120,7 @@ def accept(desk: Desk, begun: Start, report: Report) -> BulkSend:
     report.need_flawless()
     known = store.named(desk.tx, desk.workspace_id, begun.new.template_id, begun.new.name)
     if (known and known.id) != (begun.known and begun.known.id):
-        raise Conflict("A bulk send of this name was made at this very moment. Try again.")
+        raise Conflict("A bulk send with this name was created at the same time. Try again.")
     if known is None:
         return _made(desk, begun, report.rows)
     plan = _plan(desk.tx, begun, report.rows)
@@ -297,7 +297,7 @@ def reopened(bulk_send: BulkSend, status: model.Status, counts: Counts, at: str)
 def _twins(row: NewRow, twin: Place) -> str:
     if row.key is not None:
         return f"{row.key[: limits.MISTAKE_CHARS]!r} is the key of {twin} too"
-    return f"it says the same as {twin}; give both a key if both are to be sent"
+    return f"it says the same as {twin}; give both a key to send both"
 
 
 def _differs(row: CheckedRow, before: KnownRow) -> str:

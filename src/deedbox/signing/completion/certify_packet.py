@@ -94,7 +94,7 @@ def complete(desk: Desk, known: SealedPacket, made: Received) -> Packet:
     """The packet with its certificate; the first one completes it, and everyone is told once."""
     before = desk.packet(known.packet.id)
     if [sealed.demand(desk.tx, one.id) for one in before.documents] != [left for _, left in known.documents]:
-        raise Conflict("A seal got another time-stamp at this very moment")  # and the certificate is made again
+        raise Conflict("A seal got a new timestamp at the same time")  # and the certificate is made again
     certificate = blobs.adopt(desk.tx, made, before.id, desk.now)
     first = before.completed_at is None
     completed_at = before.completed_at or desk.at

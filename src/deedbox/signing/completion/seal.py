@@ -101,7 +101,7 @@ class Sealer:
             except TimestampFailed as failed:
                 if request.demand_timestamp:
                     raise
-                log.warning("a seal has no time-stamp of the configured authority", reason=failed.message)
+                log.warning("a seal has no timestamp of the configured authority", reason=failed.message)
         return own.token(digest, now), False
 
     def _worth(self, identity: SealIdentity, *, foreign: bool) -> Seal:

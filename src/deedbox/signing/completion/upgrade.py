@@ -120,7 +120,7 @@ class Upgrade:
     async def _token(self, digest: bytes) -> bytes:
         """A token of the configured authority, which is left in peace for a while after it failed."""
         if self._remote is None:
-            raise GiveUp("No time-stamp authority is configured any more: the seal keeps the server's own time-stamp.")
+            raise GiveUp("No timestamp authority is configured any more: the seal keeps the server's own timestamp.")
         rest = timedelta(seconds=limits.UPGRADE_REST_SECONDS)
         async with self._asking:  # one after the other, so that the second sees what the first was told
             if self._failed is not None and self._failed[0] <= self._clock.now() < self._failed[0] + rest:

@@ -38,8 +38,8 @@ PACKET_CERTIFIED = "packet.certified"
 SEALED_SHA256, CERTIFICATE_SHA256 = "sealed_sha256", "certificate_sha256"
 _VERIFY = "deedbox.pdf.verify:verify"
 _REPLACED = (
-    "The seal is one that was made here, but this is not the file that was stored with it:"
-    " something in the place of its signature was replaced, the time-stamp for example."
+    "The seal was created here, but this is not the file that was stored with it."
+    " Part of its signature was replaced, such as the timestamp."
 )
 
 

@@ -113,7 +113,7 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
         row = store.find(tx, document.id)
         receipt = row.receipt if row else None
         if row is None or receipt is None:
-            raise Conflict("The document is not archived: its `archive` tells where it stands")
+            raise Conflict("The document is not archived: see its `archive` for the state")
         return row.bag.name, receipt
 
     name, receipt = await here.deedbox.db.read(look)
@@ -124,7 +124,7 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
         raise Unavailable(f"This server cannot ask the archive: {ECOSYSTEM_KEY} is not set")
     target = here.deedbox.archive.target
     if receipt.location != target.location(name):
-        raise Conflict(f"The package lies in another archive than the one that is set now: at {receipt.location}")
+        raise Conflict(f"The package is not in the current archive but at {receipt.location}")
     pieces = here.deedbox.archive.downloads.package(target, name, receipt)
     # Asked for here, so that what is missing is a 500 and not half an answer.
     first = await anext(pieces)

@@ -198,7 +198,7 @@ async def pause_bulk_send(request: AnyRequest, bulk_send_id: FromPath[str]) -> R
 @post(
     "/api/v1/bulk-sends/{bulk_send_id:str}/resume",
     opt=door("documents:send"),
-    summary="Go on where it was paused",
+    summary="Resume a paused bulk send",
     tags=["bulk sends"],
     status_code=200,
 )

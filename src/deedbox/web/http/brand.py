@@ -57,7 +57,7 @@ async def brand_stylesheet(digest: FromPath[str], name: FromPath[str]) -> Respon
     """The few rules that give a page its colour, which the address names: so they never change."""
     found = _SHEET.fullmatch(name)
     if digest != shelf().digest or found is None:
-        raise NotFound("There is no such stylesheet. Load the page again: it names its files anew.")
+        raise NotFound("This stylesheet does not exist. Reload the page to get its current files.")
     headers = {"Cache-Control": FOR_EVER, "X-Content-Type-Options": "nosniff"}
     return Response(_rules(f"#{found[1]}", ".preview" if found[2] else ":root"), media_type="text/css", headers=headers)
 

@@ -46,11 +46,11 @@ async def read(request: AnyRequest, opened: Callable[[MultipartSegment], Awaitab
                 overhead -= len(event)
                 await take(event)
         if overhead > limits.UPLOAD_FORM_BYTES:
-            raise BadRequest("The form holds too much beside its parts, or its boundary is another")
+            raise BadRequest("The form contains too much outside its parts, or its boundary is different")
     try:
         parser.close()
     except MultipartError as error:
-        raise BadRequest("The form is cut short, or its boundary is another than the Content-Type says") from error
+        raise BadRequest("The form is truncated, or its boundary differs from the one in Content-Type") from error
 
 
 def need_form(request: AnyRequest) -> dict[str, str]:

@@ -75,7 +75,7 @@ _TAGS = {
     "mails": "The log of mails to signers and senders, without what they say",
     "search": "Documents to be searched: uploaded, indexed and queried",
     "embeddings": "Vectors of texts",
-    "authority": "Time-stamps, certificates and revocation lists",
+    "authority": "Timestamps, certificates and revocation lists",
     "operations": "For those who run the server",
 }
 _IDEMPOTENCY_KEY = {

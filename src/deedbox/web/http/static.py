@@ -111,7 +111,7 @@ def _digest(content: bytes) -> str:
 async def static_file(request: AnyRequest, digest: FromPath[str], name: FromPath[str]) -> Response[Any]:
     found = shelf().files.get(str(name).lstrip("/"))
     if digest != shelf().digest or found is None:
-        raise NotFound("There is no such file. Load the page again: it names its files anew.")
+        raise NotFound("This file does not exist. Reload the page to get its current files.")
     headers = {
         "Cache-Control": FOR_EVER,
         "ETag": found.etag,

@@ -175,7 +175,7 @@ async def one_file(
                     f"The form has a part that is not named {FILE!r}. Send the file in one part of that name."
                 )
             if names:
-                raise BadRequest("The form holds several files. Send each in a request of its own.")
+                raise BadRequest("The form contains several files. Send each one in a separate request.")
             name = multipart.filename(part)
             accept(name)
             names.append(name)

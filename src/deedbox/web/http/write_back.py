@@ -22,7 +22,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 def check(given: Mapping[str, Any], kind: type[msgspec.Struct], record: type[msgspec.Struct]) -> None:
     """Raises BadRequest for a body that could be written back to no record, before one is looked for."""
     if not given:
-        raise BadRequest("Nothing is to be changed")
+        raise BadRequest("No changes were given")
     for name, value in given.items():
         if name not in _fields(kind) and name not in _fields(record):
             raise BadRequest(f"{name[: limits.MISTAKE_CHARS]}: there is no such field")

@@ -42,12 +42,12 @@ def _opt(description: str, media_type: str, opener: Door = PUBLIC) -> dict[str, 
 
 def _time_stamp(opener: Door) -> HTTPRouteHandler:
     """The route of the time-stamp unit, behind this door."""
-    answer = "A time-stamp, or a rejection with its reason: both are a TimeStampResp of RFC 3161"
+    answer = "A timestamp, or a rejection with its reason: both are a TimeStampResp of RFC 3161"
     return post(
         "/tsa",
         opt={**_opt(answer, REPLY_TYPE, opener), openapi.ALSO: (415,)},
         status_code=200,
-        summary="A time-stamp (RFC 3161) from this server's clock",
+        summary="A timestamp (RFC 3161) from this server's clock",
         tags=["authority"],
         operation_class=_TakesQuery,
         request_max_body_size=limits.TSA_QUERY_BYTES,

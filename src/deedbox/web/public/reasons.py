@@ -10,7 +10,7 @@ from deedbox.kernel.clock import moment
 
 OWN = ("seal", "technical")
 """Words of the page, which no report says."""
-_STAMPED = re.compile(r"A document time-stamp of (\S+)\.")
+_STAMPED = re.compile(r"A document timestamp from (\S+)\.")
 _BEGINNING = re.compile(r"The first (\d+) bytes of this file are a sealed file with a genuine seal\. .+")
 
 

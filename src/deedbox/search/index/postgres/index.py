@@ -127,7 +127,7 @@ class PostgresIndex:
         def run(tx: Tx) -> T:
             index = index_rows.find(tx, self._place)
             if (index.watermark if index else 0) < mark:
-                raise Unavailable("The index is being made anew. Try again in a moment.")
+                raise Unavailable("The index is being rebuilt. Try again in a moment.")
             return search(Snapshot(tx, index or index_rows.empty(self._dimensions), query))
 
         return self._db.read_here(run)

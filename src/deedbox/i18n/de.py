@@ -422,6 +422,8 @@ WORDS = {
     "page.page_of": "Seite {page} von {pages} von {file}",
     "page.your_part": "Ihr Teil",
     "page.optional": "freiwillig",
+    "page.field_signature": "Unterschrift",
+    "page.field_initials": "Kürzel",
     "page.field_date_signed": "Datum der Unterschrift",
     "page.field_date": "Datum",
     "page.field_name": "Name",
@@ -618,6 +620,9 @@ WORDS = {
     "refusal.passed_on": "Sie haben dieses Dokument an jemand anderen weitergegeben",
     "refusal.no_delegation": "Der Absender hat nicht erlaubt, dies an jemand anderen weiterzugeben",
     "refusal.delegation": "Geben Sie Namen und E-Mail-Adresse der Person an, etwa name@example.com",
+    "refusal.delegate_no_room": "„{text}“ ist zu lang für das Feld auf Seite {page}, das {field_w} × {field_h} Punkt"
+    " groß ist: Nötig sind {w} × {h}. Geben Sie eine kürzere Form an, oder bitten Sie den Absender um ein größeres"
+    " Feld.",
     "refusal.already_declined": "Sie haben die Unterschrift unter diesem Dokument abgelehnt",
     "refusal.not_needed": "Ihre Unterschrift wird nicht mehr gebraucht: Andere Ihrer Partei haben unterschrieben",
     "refusal.not_your_turn": "Sie sind noch nicht an der Reihe: Andere unterschreiben vor Ihnen",

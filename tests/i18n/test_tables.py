@@ -50,6 +50,7 @@ ALIKE = {
     "page.pages": {"fr"},
     "page.document": {"fr"},
     "verify.passed.no": {"es"},
+    "page.field_signature": {"fr"},
     "page.field_date": {"fr"},
     "page.flag_date": {"fr"},
     "page.step_page": {"fr"},

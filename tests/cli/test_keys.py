@@ -150,7 +150,8 @@ def test_a_login_link_made_beside_the_server_works_once(running: server.Server, 
 
 def test_nothing_was_given_up_on_a_healthy_server(data: Path) -> None:
     assert json.loads(server.run("jobs", "list", "--json", data=data).stdout) == {"jobs": []}
-    assert server.run("jobs", "list", data=data).stdout == "No job was given up.\n"
+    listed = server.run("jobs", "list", data=data)
+    assert (listed.stdout, listed.stderr) == ("", "No job was given up.\n")
 
 
 def test_on_an_empty_folder_the_commands_prepare_the_installation(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,11 @@ import pytest
 
 from deedbox import wiring
 from deedbox.accounts import workspaces
+from deedbox.cli.mail import show
 from deedbox.kernel.settings import load
 from deedbox.mail import Mail
-from tests import server
+from tests import nursery, server
+from tests.docs.commands import ROOT, commands
 from tests.mail.letters import LETTERS, LINK, READER
 from tests.mail.mailserver import PASSWORD, USER, certificate, mailroom
 
@@ -134,12 +138,26 @@ async def test_mails_that_stayed_here_are_listed_and_shown_with_their_link(data:
 async def test_a_list_of_mails_is_bounded_and_goes_on(data: Path) -> None:
     ids = sorted(await kept(data, *["expired"] * 3), reverse=True)
     first = await run("mail", "list", "--limit", "2", data=data)
-    assert f"There are more: deedbox mail list --before {ids[1]}" in first.stdout
+    assert f"There are more: deedbox mail list --before {ids[1]}" in first.stderr
+    assert [line.split()[0] for line in first.stdout.splitlines()] == ids[:2]
     rest = json.loads((await run("mail", "list", "--before", ids[1], "--json", data=data)).stdout)
     assert ([mail["id"] for mail in rest["mails"]], rest["has_more"]) == ([ids[2]], False)
     other = json.loads((await run("mail", "list", "--about", "doc_2", "--json", data=data)).stdout)
     assert other["mails"] == []
     assert (await run("mail", "list", "--limit", "101", data=data)).returncode == 2
+
+
+async def test_the_documented_example_shows_the_newest_of_two_mails(data: Path) -> None:
+    ids = await kept(data, "expired", "invitation")
+    (example,) = (one for one in commands(ROOT / "docs" / "how-to" / "mail.md") if one.startswith("deedbox mail show"))
+    assert example in " ".join((show.help or "").split())
+    with nursery.on_path() as folder:
+        env = server.environment(data, DEEDBOX_DATA_DIR=str(data), PATH=f"{folder}:{os.environ['PATH']}")
+        shown = await asyncio.to_thread(
+            lambda: subprocess.run(["sh", "-c", example], env=env, capture_output=True, text=True, check=False)
+        )
+    assert shown.returncode == 0, shown.stderr
+    assert (LINK in shown.stdout) == (max(ids) == ids[1])
 
 
 async def test_a_mail_that_is_not_here_is_a_sentence(data: Path) -> None:

@@ -78,11 +78,11 @@ def test_an_endpoint_needs_no_model(tmp_path: Path) -> None:
     endpoint = {"DEEDBOX_EMBEDDING_URL": "https://a.example/v1", "DEEDBOX_EMBEDDING_MODEL": "m"}
     done = server.run("model", "install", "--if-missing", data=tmp_path, env={**OFFLINE, **endpoint})
     assert (done.returncode, done.stderr) == (0, "")
-    assert "DEEDBOX_EMBEDDING_URL is used" in server.run("model", "list", data=tmp_path, env=endpoint).stdout
+    assert "DEEDBOX_EMBEDDING_URL is used" in server.run("model", "list", data=tmp_path, env=endpoint).stderr
 
 
 def test_without_a_model_the_list_says_what_to_run(tmp_path: Path) -> None:
-    assert "deedbox model install" in server.run("model", "list", data=tmp_path).stdout
+    assert "deedbox model install" in server.run("model", "list", data=tmp_path).stderr
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,20 @@ def test_doctor_names_settings_that_differ_from_the_servers(running: server.Serv
     assert found(data, "server", **same, DEEDBOX_LOG_FORMAT="text")["verdict"] == "good"
 
 
+def test_doctor_says_where_the_running_server_listens_or_one_would(running: server.Server, tmp_path: Path) -> None:
+    data, own = running.log.with_suffix(""), {"DEEDBOX_TSA_PUBLIC": "true", "DEEDBOX_PORT": "8081"}
+    assert found(data, "settings", **own)["text"] == f"data folder {data}; its server listens on {running.address}"
+    nobody = found(tmp_path / "data", "settings", **own)
+    assert nobody["text"].endswith("; a server would listen on http://127.0.0.1:8081")
+    assert not (tmp_path / "data").exists()
+
+
+def test_doctor_says_where_a_killed_server_would_listen(tmp_path: Path) -> None:
+    with server.running(tmp_path / "data") as one:
+        one.kill()
+        assert found(tmp_path / "data", "settings")["text"].endswith("would listen on http://127.0.0.1:8080")
+
+
 def test_doctor_says_when_no_server_runs_whose_settings_it_knows(tmp_path: Path) -> None:
     data, key = tmp_path / "data", "sk-of-the-server"
     chat = {"DEEDBOX_CHAT_URL": "http://127.0.0.1:9", "DEEDBOX_CHAT_MODEL": "m", "DEEDBOX_CHAT_KEY": key}

@@ -13,6 +13,16 @@ _BLOCK = re.compile(r"^```(sh|bash|shell|console)\n(.*?)^```", re.MULTILINE | re
 
 _HERE = re.compile(r"<<\s*'?(\w+)'?$")
 
+_USE = re.compile(r"^( {4})?([A-Z_]+=\S* )*deedbox ", re.MULTILINE)
+"""A line of a shell block or an indented block that calls `deedbox` by its name."""
+
+
+def before_first_use(page: Path) -> str | None:
+    """What the page says before its first call of `deedbox`; None if it has none."""
+    text = page.read_text(encoding="utf-8")
+    found = _USE.search(text)
+    return text[: found.start()] if found else None
+
 
 def commands(page: Path) -> list[str]:
     """Every command of the page's shell blocks, continued lines joined, each with its here-document."""

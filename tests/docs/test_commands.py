@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests import nursery
 from tests.api.search.files import pdf
-from tests.docs.commands import PAGES, ROOT, commands
+from tests.docs.commands import PAGES, ROOT, before_first_use, commands
 from tests.s3 import Store
 from tests.server import environment
 
@@ -26,6 +26,8 @@ IN_FOLDER = {
     "run.md": pytest.mark.all_in_folder("doctor objects to a PostgreSQL like that of the tests"),
 }
 ACTIVATE = ". .venv/bin/activate"
+FINDS_COMMAND = f"`{ACTIVATE}`"
+"""What a page says at its top if no command of it does that."""
 DATABASE = "postgresql://deedbox:password@db.example.com/deedbox"
 
 
@@ -149,12 +151,18 @@ def test_every_command_of_a_page_works(
     reader.set_up = page.name != "README.md"
     if reader.set_up:
         reader.activated = f"{loaded}:{reader.activated}"
-    if "make serve" not in commands(page):
+    if FINDS_COMMAND in page.read_text(encoding="utf-8"):
         reader.type(ACTIVATE)
     if any(DATABASE in command for command in commands(page)):
         request.getfixturevalue("elsewhere")
     for command in commands(page):
         reader.type(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_puts_deedbox_on_the_path_before_its_first_use(page: Path) -> None:
+    before = before_first_use(page)
+    assert before is None or ACTIVATE in before
 
 
 def test_a_command_that_fails_is_noticed(reader: Reader) -> None:

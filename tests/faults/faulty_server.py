@@ -38,6 +38,8 @@ from tests.faults.signing_faults import (
 VARIABLE = "PLANTED_BUG"
 SERVER_MEMORY_BYTES = 2 << 30
 LEAK_BYTES = 1 << 19
+TIMES_AS_LONG = 40
+"""A small fault test has 5,000 documents in place of 200,000."""
 
 
 def answer_before_commit() -> None:
@@ -152,6 +154,18 @@ def json_decoded_before_the_door() -> None:
     guard._Exchange._in_time = first_the_body  # type: ignore[method-assign, assignment]
 
 
+def long_reads_on_the_event_loop() -> None:
+    """Reads that would move to a thread stay on the event loop, and take as long as over many more documents."""
+
+    async def inline(self: sqlite.SqliteDatabase, fn: Callable[[Tx], Any]) -> Any:
+        for _ in range(TIMES_AS_LONG):
+            self._ticks = -sys.maxsize  # never too many steps
+            found = self._in_snapshot(self._reader, fn)
+        return found
+
+    sqlite.SqliteDatabase.read_aside = inline  # type: ignore[method-assign]
+
+
 def answers_never_forgotten() -> None:
     """Each request leaves something behind in memory, for ever."""
     kept: list[bytearray] = []
@@ -173,6 +187,7 @@ BUGS: dict[str, Callable[[], None]] = {
     "JSON decoded before the door": json_decoded_before_the_door,
     "key saved after commit": key_saved_after_commit,
     "log the header": log_the_header,
+    "long reads on the event loop": long_reads_on_the_event_loop,
     "one pool for all": one_pool_for_all,
     "packet certified after the commit": certified_after_commit,
     "parse in the server process": parse_in_the_server_process,

@@ -3,7 +3,9 @@
 `python -m tests.faults.starvation` prints the whole table; FAULT_SOURCE names another source folder.
 """
 
+import asyncio
 import base64
+import copy
 import http.client
 import json
 import os
@@ -22,6 +24,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from bench.pages_served import fill
+from bench.title_search import LIST, SEARCHES, other_key
 from msgspec import Struct, field
 
 from deedbox.kernel import limits
@@ -46,6 +50,10 @@ NOTHING_SECONDS, NOTHING_MB = 5, 200
 """What is taken for starving, on however busy a machine: such a file took a minute and such a list half a gigabyte."""
 LARGE_SENDERS = 8
 LARGE_ROUNDS = 4 if FULL else 1
+TITLES = 200_000 if FULL else 5_000
+SEARCHERS = 4
+LIVEZ_SECONDS, TENANT_SECONDS = (0.1, 1.0) if FULL else (0.5, 5.0)
+"""What 99 of 100 answers take at most while titles are searched; in small, the machine may have other work."""
 WATCH_SECONDS = 15.0 if FULL else 1.5
 """For how long the other caller is watched, once everything is taken that can be."""
 PATIENCE_SECONDS = 60
@@ -90,10 +98,13 @@ def _part(values: Sequence[float], percent: int) -> float:
 class Stage:
     """A running server, a greedy caller's key and another's."""
 
-    def __init__(self, running: server.Server, greedy: str, other: str) -> None:
+    def __init__(self, running: server.Server, data: Path, greedy: str, other: str) -> None:
         parts = urlsplit(running.address)
         self.place = (str(parts.hostname), int(parts.port or 0))
         self.pid = running.process.pid
+        self.data = data
+        self.documents = 0
+        """How many the workspace of both has from the start."""
         self.greedy = greedy
         self.other = other
 
@@ -140,9 +151,10 @@ class Watch:
         ("POST", "/query", PADDED, 400),  # nothing is indexed: the body was read to be told so
     )
 
-    def __init__(self, stage: Stage, row: Row) -> None:
+    def __init__(self, stage: Stage, row: Row, asked: Sequence[tuple[str, str, bytes, int]] = ASKED) -> None:
         self._stage = stage
         self._row = row
+        self._asked = asked
         self._done = threading.Event()
         self._threads = [threading.Thread(target=self._other), threading.Thread(target=self._probe)]
 
@@ -158,7 +170,7 @@ class Watch:
 
     def _other(self) -> None:
         while not self._done.is_set():
-            for method, path, body, expected in self.ASKED:
+            for method, path, body, expected in self._asked:
                 begun = stopwatch()
                 try:
                     status, _ = self._stage.ask(method, path, body, key=self._stage.other)
@@ -441,6 +453,42 @@ def verify_bombs(stage: Stage, row: Row) -> None:
         row.faults.append(f"a file of the other took {max(waited):.1f} s")
 
 
+def title_searches(stage: Stage, row: Row) -> None:
+    """Four callers of a workspace with many documents search titles; another workspace lists and searches its own."""
+    answered: Counter[int] = Counter()
+    done = threading.Event()
+
+    def search(number: int) -> None:
+        while not done.is_set():
+            for query in SEARCHES:
+                path = f"{LIST}?q={query}"
+                answered[stage.ask("GET", path, key=stage.greedy, address=ATTACKERS[number % len(ATTACKERS)])[0]] += 1
+
+    other = copy.copy(stage)
+    other.other = asyncio.run(other_key(stage.data))
+    asked = [("GET", path, b"", 200) for path in (LIST, f"{LIST}?q=agreement")]
+    for _, path, *_ in asked:
+        assert other.ask("GET", path, key=other.other)[0] == 200  # what the first request loads
+    searchers = [threading.Thread(target=search, args=(number,)) for number in range(SEARCHERS)]
+    for searcher in searchers:
+        searcher.start()
+    with Watch(other, row, asked):
+        time.sleep(WATCH_SECONDS)
+        while len(row.livez) < 10 or len(row.waited) < 10 or sum(answered.values()) < SEARCHERS:
+            time.sleep(0.05)
+    done.set()
+    for searcher in searchers:
+        searcher.join()
+    row.facts = {"documents": stage.documents, "searches": sum(answered.values())}
+    row.facts |= {f"answered {status}": number for status, number in sorted(answered.items())}
+    if answered.keys() != {200}:
+        row.faults.append(f"odd answers: {dict(answered)}")
+    if (livez := _part(row.livez, 99)) > LIVEZ_SECONDS:
+        row.faults.append(f"/livez: p99 of {livez * 1000:.0f} ms")
+    if (waited := _part(row.waited, 99)) > TENANT_SECONDS:
+        row.faults.append(f"another workspace: p99 of {waited * 1000:.0f} ms")
+
+
 def _form(file: bytes) -> tuple[bytes, str]:
     head = b'--bomb\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n'
     return head + file + b"\r\n--bomb--\r\n", "multipart/form-data; boundary=bomb"
@@ -463,6 +511,8 @@ CASES: dict[str, Case] = {
     "rows of nothing, of one key": rows_of_nothing,
     "files that verify slowly, of four strangers": verify_bombs,
 }
+AMONG_MANY: dict[str, Case] = {"title searches of four callers": title_searches}
+"""Cases in a workspace with many documents."""
 
 
 def make_key(data: Path) -> str:
@@ -472,8 +522,11 @@ def make_key(data: Path) -> str:
     return str(json.loads(made.stdout)["key"])
 
 
-def play(cases: Sequence[str], data: Path, models: Path, *, bug: str | None = None) -> list[Row]:
-    """The cases, one after the other, at a server of their own."""
+def play(cases: Sequence[str], data: Path, models: Path, *, bug: str | None = None, documents: int = 0) -> list[Row]:
+    """The cases, one after the other, at a server of their own, whose workspace has so many documents."""
+    if documents:
+        make_key(data)
+        asyncio.run(fill(data, documents))
     env = {"PYTHONPATH": os.environ.get("FAULT_SOURCE", str(ROOT)), "DEEDBOX_MODELS_DIR": str(models)}
     env |= {VARIABLE: bug} if bug else {}
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -481,10 +534,11 @@ def play(cases: Sequence[str], data: Path, models: Path, *, bug: str | None = No
     running = server.start(data, module="tests.faults.faulty_server" if bug else "deedbox", env=env)
     rows = []
     try:
-        stage = Stage(running, make_key(data), make_key(data))
+        stage = Stage(running, data, make_key(data), make_key(data))
+        stage.documents = documents
         for name in cases:
             rows.append(Row(name))
-            CASES[name](stage, rows[-1])
+            (CASES | AMONG_MANY)[name](stage, rows[-1])
             while stage.metric("deedbox_requests_in_flight") > 1:
                 time.sleep(0.05)
     finally:
@@ -496,7 +550,10 @@ def play(cases: Sequence[str], data: Path, models: Path, *, bug: str | None = No
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        chosen = [name for name in CASES if not sys.argv[1:] or any(word in name for word in sys.argv[1:])]
-        played = play(chosen, Path(folder) / "data", ROOT / ".cache" / "models")
+        words, models = sys.argv[1:], ROOT / ".cache" / "models"
+        played = []
+        for group, documents in ((CASES, 0), (AMONG_MANY, TITLES)):
+            if chosen := [name for name in group if not words or any(word in name for word in words)]:
+                played += play(chosen, Path(folder) / f"data-{documents}", models, documents=documents)
         print(HEADER, *played, sep="\n")
         print(*(f"{row.case}: {fault}" for row in played for fault in row.faults[:5]), sep="\n")

@@ -6,10 +6,13 @@ import pytest
 
 from deedbox.search.embed import install
 from tests.faults import FULL, starvation
-from tests.faults.starvation import CASES, HEADER, Row
+from tests.faults.starvation import AMONG_MANY, CASES, HEADER, Row
 from tests.search.embed import tiny
 
 UPLOADS, CONNECTIONS, TEXTS, STRANGERS, LARGE, DRIPPING, BATCH, NOTHING, BOMBS = CASES
+(TITLES,) = AMONG_MANY
+SMALL = 5_000
+"""Documents; the planted bug makes their reads as long as those of a full test."""
 
 
 @pytest.fixture
@@ -34,6 +37,20 @@ def test_whoever_wants_everything_leaves_the_others_their_part(tmp_path: Path, m
         UPLOADS: 128,
         CONNECTIONS: 256,
     }
+
+
+@pytest.mark.all_in_folder("only SQLite reads on the event loop")
+def test_title_searches_leave_livez_and_other_workspaces_their_part(tmp_path: Path, models: Path) -> None:
+    rows = starvation.play([TITLES], tmp_path / "data", models, documents=starvation.TITLES)
+    assert faults(rows, "title searches") == []
+
+
+@pytest.mark.all_in_folder("only SQLite reads on the event loop")
+def test_the_rig_catches_long_reads_on_the_event_loop(tmp_path: Path, models: Path) -> None:
+    bug = "long reads on the event loop"
+    rows = starvation.play([TITLES], tmp_path / "data", models, bug=bug, documents=SMALL)
+    found = faults(rows, f"with {bug}")
+    assert any("/livez: p99 of" in fault for fault in found), found
 
 
 def test_the_rig_catches_one_pool_for_all(tmp_path: Path, models: Path) -> None:

@@ -52,6 +52,7 @@ ALIKE = {
     "page.pages": {"fr"},
     "page.documents": {"fr"},
     "page.optional": {"de"},
+    "page.field_signature": {"fr"},
     "page.field_date": {"fr"},
     "page.field_name": {"de"},
     "page.field_text": {"de"},

@@ -130,7 +130,7 @@ def test_an_archival_update_that_ends_in_a_covering_time_stamp_is_extended_and_t
             "The name of the program that added it, and the date, in the file properties.",
             *(f"A document timestamp from {day}T00:00:00Z." for day in stamps),
         ]
-    assert [one.level for one in report.signatures] == ["PAdES B-LT", "document timestamp", "document timestamp"]
+    assert [one.level for one in report.signatures] == ["PAdES B-LT", "document time-stamp", "document time-stamp"]
 
 
 def test_validation_data_alone_extends_a_file_and_properties_alone_do_not(ours: Authority, clean: bytes) -> None:

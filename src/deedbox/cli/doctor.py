@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import click
 
-from deedbox.cli import endpoints, server_settings, surroundings
+from deedbox.cli import endpoints, local_port, server_settings, surroundings
 from deedbox.cli.finding import Finding
 from deedbox.cli.options import data_option, json_option, need_installation, print_json
 from deedbox.kernel import jobs, limits, settings
@@ -51,7 +51,7 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
     except SetupError as error:
         yield Finding("settings", "bad", error.reason, error.next_step)
         return
-    yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
+    yield from _guarded(_settings, loaded)
     around: tuple[Check, ...] = (
         _server,
         surroundings.proxy,
@@ -73,8 +73,17 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         yield from _guarded(check, loaded)
 
 
-def _server(loaded: Settings) -> Iterator[Finding]:
-    """Whether the server that runs on the data folder has the settings that are checked here: this command's."""
+def _settings(loaded: Settings) -> Iterator[Finding]:
+    """The data folder, and where its server listens: the one that runs, else the one that would start here."""
+    address = f"a server would listen on {local_port.url(loaded.host, loaded.port)}"
+    if _server_runs(loaded):
+        noted = server_settings.address(loaded)
+        address = f"its server listens on {noted}" if noted else "its server runs"
+    yield Finding("settings", "good", f"data folder {loaded.data_dir}; {address}")
+
+
+def _server_runs(loaded: Settings) -> bool:
+    """Whether a server runs on the data folder and has noted its settings there."""
     import asyncio
 
     from deedbox.cli import running_server
@@ -83,7 +92,12 @@ def _server(loaded: Settings) -> Iterator[Finding]:
         async with running_server.is_absent(loaded) as absent:
             return not absent
 
-    if not asyncio.run(runs()) or not loaded.settings_file.exists():
+    return loaded.settings_file.exists() and asyncio.run(runs())
+
+
+def _server(loaded: Settings) -> Iterator[Finding]:
+    """Whether the server that runs on the data folder has the settings that are checked here: this command's."""
+    if not _server_runs(loaded):
         yield Finding("server", "note", "none runs on this data folder; these are the settings of this command")
         return
     step = "Run doctor with the server's environment and settings file, or restart the server with these."

@@ -103,7 +103,7 @@ def list_hooks(data_dir: Path | None, as_json: bool) -> None:
         if hook.disabled_reason:
             click.echo(f"    {hook.disabled_reason}")
     if not found:
-        click.echo("There is no webhook.")
+        click.echo("There is no webhook.", err=True)
 
 
 @command.command()

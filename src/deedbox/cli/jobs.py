@@ -32,7 +32,7 @@ def list_jobs(data_dir: Path | None, as_json: bool) -> None:
     for job in found:
         click.echo(f"{job.id}  {job.kind}  given up {job.finished_at} after {job.attempts} attempts: {job.error}")
     if not found:
-        click.echo("No job was given up.")
+        click.echo("No job was given up.", err=True)
 
 
 @command.command()

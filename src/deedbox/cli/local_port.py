@@ -37,6 +37,10 @@ def bind(host: str, port: int) -> socket.socket:
 def address(listener: socket.socket) -> str:
     """The URL under which the socket is reached on this machine."""
     host, port = listener.getsockname()[:2]
+    return url(host, port)
+
+
+def url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -46,7 +46,7 @@ def list_mails(data_dir: Path | None, as_json: bool, limit: int, before: str | N
     for mail in shown:
         click.echo(f"{mail.id}  {mail.created_at}  {mail.status:6}  {mail.kind:11}  {mail.to}  {mail.about or ''}")
     if more:
-        click.echo(f"There are more: deedbox mail list --before {shown[-1].id}")
+        click.echo(f"There are more: deedbox mail list --before {shown[-1].id}", err=True)
 
 
 @command.command()

@@ -116,11 +116,12 @@ def list_models(data_dir: Path | None, as_json: bool) -> None:
         facts = f"{model.dimensions} dimensions, {model.window} tokens, {model.precision}"
         click.echo(f"{sign} {model.name}  {facts}{before}")
     if used is None:
-        click.echo("No model is in use. Install the default one with: deedbox model install")
+        click.echo("No model is in use. Install the default one with: deedbox model install", err=True)
     if ocr_model.is_installed(settings.models):
         click.echo(f"  {models.OCR}  {ocr_model.NAME}, reads images and scanned pages")
     if settings.embedding_url:
-        click.echo(f"The endpoint in DEEDBOX_EMBEDDING_URL is used instead, with {settings.embedding_model}.")
+        used_instead = f"The endpoint in DEEDBOX_EMBEDDING_URL is used instead, with {settings.embedding_model}."
+        click.echo(used_instead, err=True)
 
 
 @command.command()

@@ -73,7 +73,10 @@ async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None], *
                 app = build(deedbox)
                 gc.freeze()  # what was loaded stays, and need not be looked through again
                 server = Server(app, settings, ready=lambda: ready(address, first))
-                with server_settings.noted(settings), local_port.stopped_by_signals(server):
+                with (
+                    server_settings.noted(settings, local_port.address(listener)),
+                    local_port.stopped_by_signals(server),
+                ):
                     await server.serve(sockets=[listener])
             finally:
                 await deedbox.stop()

@@ -1,7 +1,7 @@
 """What a running server notes of its settings, so that `deedbox doctor` can tell whether it checks the same ones.
 
-The note holds no values, only an HMAC of each, under a key that the master key encrypts: a copy of the data folder
-does not help to guess a short secret."""
+The note holds the address on which the server listens. Of the settings it holds no values, only an HMAC of each, under
+a key that the master key encrypts: a copy of the data folder does not help to guess a short secret."""
 
 import json
 import os
@@ -20,16 +20,23 @@ _NOT_CHECKED = frozenset({"data_dir", "host", "port", "public", "log_level", "lo
 
 
 @contextmanager
-def noted(settings: Settings) -> Iterator[None]:
-    """Keep the note in the data folder while this lasts."""
+def noted(settings: Settings, address: str) -> Iterator[None]:
+    """Keep the note in the data folder while this lasts; `address` is the one on which the server listens."""
     key = os.urandom(_KEY_BYTES)
-    note = {"key": Box(settings.ring).encrypt(key, _PLACE).hex(), "settings": _fingerprints(settings, key)}
+    encrypted, values = Box(settings.ring).encrypt(key, _PLACE).hex(), _fingerprints(settings, key)
+    note = {"key": encrypted, "settings": values, "address": address}
     with open(os.open(settings.settings_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump(note, file)
     try:
         yield
     finally:
         settings.settings_file.unlink(missing_ok=True)
+
+
+def address(settings: Settings) -> str | None:
+    """Where the server that runs on the data folder listens; None if an older version wrote the note."""
+    noted_address: str | None = json.loads(settings.settings_file.read_text(encoding="ascii")).get("address")
+    return noted_address
 
 
 def differing(settings: Settings) -> list[str]:

@@ -55,7 +55,7 @@ def list_templates(data_dir: Path | None, as_json: bool) -> None:
         click.echo(f"{template.id}  version {template.version}  {template.status:10}  {template.name}")
         click.echo(f"    {_roles(template)}")
     if not found:
-        click.echo("There is no template.")
+        click.echo("There is no template.", err=True)
 
 
 def _roles(template: Template) -> str:

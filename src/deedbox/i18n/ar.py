@@ -371,6 +371,8 @@ WORDS = {
     "page.page_of": "الصفحة {page} من {pages} في {file}",
     "page.your_part": "الجزء الخاص بك",
     "page.optional": "اختياري",
+    "page.field_signature": "التوقيع",
+    "page.field_initials": "الأحرف الأولى",
     "page.field_date_signed": "تاريخ التوقيع",
     "page.field_date": "التاريخ",
     "page.field_name": "الاسم",
@@ -554,6 +556,8 @@ WORDS = {
     "refusal.passed_on": "لقد فوّضت هذا المستند إلى شخص آخر",
     "refusal.no_delegation": "لا يسمح المرسل بتفويض هذا المستند",
     "refusal.delegation": "أدخل اسم الشخص وبريده الإلكتروني، مثل name@example.com",
+    "refusal.delegate_no_room": "«{text}» أطول من الحقل في الصفحة {page}، ومقاسه {field_w} × {field_h} نقطة: يلزم"
+    " {w} × {h}. اكتب صيغة أقصر، أو اطلب من المرسل حقلًا أكبر.",
     "refusal.already_declined": "لقد رفضت توقيع هذا المستند",
     "refusal.not_needed": "لم يعد توقيعك مطلوبًا: وقّع آخرون من طرفك",
     "refusal.not_your_turn": "لم يحن دورك بعد: يوقّع آخرون قبلك",

@@ -427,6 +427,8 @@ WORDS = {
     "page.page_of": "{file}, Seite {page} von {pages}",
     "page.your_part": "Ihr Teil",
     "page.optional": "optional",
+    "page.field_signature": "Unterschrift",
+    "page.field_initials": "Initialen",
     "page.field_date_signed": "Datum der Unterschrift",
     "page.field_date": "Datum",
     "page.field_name": "Name",
@@ -629,6 +631,9 @@ WORDS = {
     "refusal.passed_on": "Sie haben dieses Dokument an jemand anderen delegiert",
     "refusal.no_delegation": "Der Absender hat nicht erlaubt, dieses Dokument zu delegieren",
     "refusal.delegation": "Geben Sie den Namen und die E-Mail-Adresse der Person an, zum Beispiel name@example.com",
+    "refusal.delegate_no_room": "„{text}“ ist zu lang für das Feld auf Seite {page}, das {field_w} × {field_h} Punkt"
+    " groß ist: Nötig sind {w} × {h}. Geben Sie eine kürzere Form an, oder bitten Sie den Absender um ein größeres"
+    " Feld.",
     "refusal.already_declined": "Sie haben die Unterschrift für dieses Dokument abgelehnt",
     "refusal.not_needed": "Ihre Unterschrift ist nicht mehr nötig: Andere aus Ihrer Partei haben unterschrieben",
     "refusal.not_your_turn": "Sie sind noch nicht an der Reihe: Andere unterschreiben vor Ihnen",

@@ -399,6 +399,8 @@ WORDS = {
     "page.page_of": "Page {page} of {pages} of {file}",
     "page.your_part": "Your part",
     "page.optional": "optional",
+    "page.field_signature": "Signature",
+    "page.field_initials": "Initials",
     "page.field_date_signed": "Date signed",
     "page.field_date": "Date",
     "page.field_name": "Name",
@@ -588,6 +590,8 @@ WORDS = {
     "refusal.passed_on": "You have delegated this document to someone else",
     "refusal.no_delegation": "The sender does not allow this document to be delegated",
     "refusal.delegation": "Enter the person's name and an email address such as name@example.com",
+    "refusal.delegate_no_room": "“{text}” is too long for the field on page {page}, which is {field_w} × {field_h}"
+    " points: it needs {w} × {h}. Give a shorter form of it, or ask the sender for a larger field.",
     "refusal.already_declined": "You have declined to sign this document",
     "refusal.not_needed": "Your signature is no longer needed: others in your party have signed",
     "refusal.not_your_turn": "It is not your turn yet: others sign before you",

@@ -407,6 +407,8 @@ WORDS = {
     "page.page_of": "{file}, página {page} de {pages}",
     "page.your_part": "Su parte",
     "page.optional": "opcional",
+    "page.field_signature": "Firma",
+    "page.field_initials": "Iniciales",
     "page.field_date_signed": "Fecha de firma",
     "page.field_date": "Fecha",
     "page.field_name": "Nombre",
@@ -596,6 +598,8 @@ WORDS = {
     "refusal.passed_on": "Ha delegado este documento en otra persona",
     "refusal.no_delegation": "El remitente no permite delegar este documento",
     "refusal.delegation": "Indique el nombre y el correo electrónico de la persona, por ejemplo name@example.com",
+    "refusal.delegate_no_room": "«{text}» es demasiado largo para el campo de la página {page}, que mide {field_w} ×"
+    " {field_h} puntos: necesita {w} × {h}. Indique una forma más corta o pida al remitente un campo más grande.",
     "refusal.already_declined": "Ha rechazado firmar este documento",
     "refusal.not_needed": "Su firma ya no es necesaria: otras personas de su parte han firmado",
     "refusal.not_your_turn": "Todavía no es su turno: otras personas firman antes",

@@ -416,6 +416,8 @@ WORDS = {
     "page.page_of": "Page {page} sur {pages} de {file}",
     "page.your_part": "Votre partie",
     "page.optional": "facultatif",
+    "page.field_signature": "Signature",
+    "page.field_initials": "Paraphe",
     "page.field_date_signed": "Date de signature",
     "page.field_date": "Date",
     "page.field_name": "Nom",
@@ -608,6 +610,9 @@ WORDS = {
     "refusal.passed_on": "Vous avez délégué ce document à une autre personne",
     "refusal.no_delegation": "L’expéditeur n’autorise pas la délégation de ce document",
     "refusal.delegation": "Indiquez le nom et l’adresse e-mail de la personne, par exemple name@example.com",
+    "refusal.delegate_no_room": "« {text} » est trop long pour le champ de la page {page}, qui mesure {field_w} ×"
+    " {field_h} points : il en faut {w} × {h}. Indiquez une forme plus courte, ou demandez un champ plus grand à"
+    " l’expéditeur.",
     "refusal.already_declined": "Vous avez refusé de signer ce document",
     "refusal.not_needed": "Votre signature n’est plus nécessaire : d’autres personnes de votre partie ont signé",
     "refusal.not_your_turn": "Ce n’est pas encore votre tour : d’autres personnes signent avant vous",

@@ -404,6 +404,8 @@ WORDS = {
     "page.page_of": "{file}：{pages} ページ中 {page} ページ目",
     "page.your_part": "入力する内容",
     "page.optional": "任意",
+    "page.field_signature": "署名",
+    "page.field_initials": "イニシャル",
     "page.field_date_signed": "署名日",
     "page.field_date": "日付",
     "page.field_name": "氏名",
@@ -590,6 +592,8 @@ WORDS = {
     "refusal.passed_on": "この文書は他の人に委任済みです",
     "refusal.no_delegation": "送信者は、この文書の委任を許可していません",
     "refusal.delegation": "その人の氏名とメールアドレスを入力してください（例：name@example.com）",
+    "refusal.delegate_no_room": "「{text}」は {page} ページの欄に対して長すぎます。欄は {field_w} × {field_h}"
+    " ポイントですが、{w} × {h} ポイントが必要です。短い表記を入力するか、送信者に大きな欄を依頼してください。",
     "refusal.already_declined": "この文書への署名を辞退済みです",
     "refusal.not_needed": "あなたの署名は不要になりました。同じ当事者の他の方が署名しました",
     "refusal.not_your_turn": "まだあなたの順番ではありません。他の方が先に署名します",

@@ -409,6 +409,8 @@ WORDS = {
     "page.page_of": "{file}, página {page} de {pages}",
     "page.your_part": "Sua parte",
     "page.optional": "opcional",
+    "page.field_signature": "Assinatura",
+    "page.field_initials": "Iniciais",
     "page.field_date_signed": "Data da assinatura",
     "page.field_date": "Data",
     "page.field_name": "Nome",
@@ -603,6 +605,8 @@ WORDS = {
     "refusal.passed_on": "Você delegou este documento a outra pessoa",
     "refusal.no_delegation": "O remetente não permite delegar este documento",
     "refusal.delegation": "Informe o nome e o endereço de e-mail da pessoa, por exemplo name@example.com",
+    "refusal.delegate_no_room": "“{text}” é longo demais para o campo da página {page}, que mede {field_w} ×"
+    " {field_h} pontos: são necessários {w} × {h}. Indique uma forma mais curta ou peça ao remetente um campo maior.",
     "refusal.already_declined": "Você se recusou a assinar este documento",
     "refusal.not_needed": "A sua assinatura não é mais necessária: outras pessoas da sua parte assinaram",
     "refusal.not_your_turn": "Ainda não é a sua vez: outras pessoas assinam antes",

@@ -366,6 +366,8 @@ WORDS = {
     "page.page_of": "{file}，第 {page} 页，共 {pages} 页",
     "page.your_part": "您的部分",
     "page.optional": "选填",
+    "page.field_signature": "签名",
+    "page.field_initials": "姓名缩写",
     "page.field_date_signed": "签署日期",
     "page.field_date": "日期",
     "page.field_name": "姓名",
@@ -545,6 +547,8 @@ WORDS = {
     "refusal.passed_on": "您已将此文件委派给他人",
     "refusal.no_delegation": "发件人不允许委派此文件",
     "refusal.delegation": "请输入对方的姓名和电子邮件地址，例如 name@example.com",
+    "refusal.delegate_no_room": "“{text}”对第 {page} 页的字段来说太长：该字段为 {field_w} × {field_h} 点，需要"
+    " {w} × {h} 点。请填写较短的形式，或请发件人提供更大的字段。",
     "refusal.already_declined": "您已拒绝签署此文件",
     "refusal.not_needed": "不再需要您的签名：您这一方的其他人已签署",
     "refusal.not_your_turn": "还没有轮到您：其他人先签署",

@@ -158,7 +158,7 @@ def _described(result: Examined, signed: SignedData, has_validation_data: bool) 
 
 def _level(result: Examined, signed: SignedData, has_validation_data: bool) -> str:
     if result.signature.kind == "timestamp":
-        return "document timestamp"
+        return "document time-stamp"
     if result.signature.sub_filter != "ETSI.CAdES.detached" or not cms.names_certificate(signed):
         return "CMS"
     return f"PAdES {_LEVELS[result.timestamp is not None, has_validation_data]}"

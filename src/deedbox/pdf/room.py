@@ -71,6 +71,13 @@ def letters_that_fit(text: str, room: Room) -> int | None:
     return room.letters(text) if text and room.fitting(text) < SMALLEST else None
 
 
+def least_printed(text: str) -> tuple[float, float]:
+    """Width and height in points of the smallest field in which a text can be read on one line."""
+    line = SMALLEST * metrics.width(text) / _KERNED
+    narrow = line / (1 - 2 * _SIDES_PART)
+    return narrow if narrow * _SIDES_PART < _SIDES else line + 2 * _SIDES, SMALLEST * (CAPITALS + DESCENT)
+
+
 _HAND_HEIGHT = {"signature": SMALLEST / 0.48, "initials": SMALLEST}
 """Points; of a low signature, the caption and the margins take 0.52 of its height."""
 

@@ -138,7 +138,7 @@ def _stamped(data: bytes, stamp: Stamp, trust: Trust, *, demanded: bool) -> Sign
     path = judge.token_path(token, trust)
     if demanded and not path:
         raise Malformed(f"The timestamp that was added at {instant(token.at)} is not trusted here: {path.reason}")
-    return judge.described(token.signer, "document timestamp", "ETSI.RFC3161", None, token)
+    return judge.described(token.signer, "document time-stamp", "ETSI.RFC3161", None, token)
 
 
 def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Report:

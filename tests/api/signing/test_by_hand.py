@@ -141,3 +141,61 @@ async def test_initials_too_small_to_be_read_are_refused(office: Office) -> None
     place = {"type": "initials", "signer": "ann@example.com", "page": 1, "x": 0.1, "y": 0.8, "w": 0.005, "h": 0.02}
     refused = await office.api.post("/api/v1/documents", office.body(fields=[place]))
     assert (refused.status_code, "too small for 'A'" in refused.json()["error"]) == (400, True)
+
+
+LONG = "Wolfeschlegelsteinhausenbergerdorff Maximilian Alexander"
+SMALL: dict[str, Any] = {"signer": "al@example.com", "page": 1, "x": 0.1, "y": 0.8, "w": 0.08, "h": 0.03}
+
+
+def small(kind: str) -> list[dict[str, Any]]:
+    """A field that holds a short name or address of Al, beside a signature that holds any."""
+    beside = [{**SMALL, "type": "signature", "y": 0.5, "w": 0.6, "h": 0.1}] if kind != "signature" else []
+    return [{**SMALL, "type": kind, **({"w": 0.025} if kind == "initials" else {})}, *beside]
+
+
+@pytest.mark.parametrize(("kind", "text"), [("signature", LONG), ("initials", "WWMM"), ("name", LONG)])
+async def test_create_correct_and_delegate_refuse_a_name_that_does_not_fit(
+    office: Office, kind: str, text: str
+) -> None:
+    name = "Wolfgang Wilhelm Maximilian Wunderbar-Wallner Moll" if kind == "initials" else LONG
+    people, fields = [{**signer("al"), "delegation": True}], small(kind)
+    at_once = await office.api.post(PATH, office.body(signers=[{**people[0], "name": name}], fields=fields))
+    document = await office.create(signers=people, fields=fields, send=True)
+    [someone] = [one["id"] for party in document["parties"] for one in party["signers"]]
+    corrected = await office.api.call("PATCH", f"{PATH}/{document['id']}/signers/{someone}", json={"name": name})
+    assert at_once.status_code == corrected.status_code == 400, corrected.text
+    assert corrected.json()["error"] == at_once.json()["error"]
+    assert f"The {kind} on page 1 is " in corrected.json()["error"]
+    assert "Make it at least " in corrected.json()["error"]
+    async with office.session(document, "al") as browser:
+        await browser.get("/session")
+        to = {"name": name, "email": "other@example.com"}
+        refused = await browser.post("/delegate", json=to)
+        assert (refused.status_code, faults("/sign/delegate", refused, 400)) == (400, [])
+        assert f"{kind.title()}: “" in refused.json()["error"]
+        [least] = re.findall(r"Make it at least (\d+ × \d+) points", corrected.json()["error"])
+        assert f"it needs {least}." in refused.json()["error"]
+        page = await browser.post("", data={"act": "delegate", **to})
+        assert (page.status_code, f"it needs {least}." in page.text) == (400, True)
+        assert (await browser.post("/delegate", json={**to, "name": "Bo"})).status_code == 200
+    assert (await office.document(document["id"]))["status"] == "sent"
+
+
+async def test_an_address_is_corrected_whatever_the_size_of_other_fields(office: Office) -> None:
+    document = await office.create(signers=[signer("al")], fields=small("signature"), send=True)
+    [someone] = [one["id"] for party in document["parties"] for one in party["signers"]]
+    await office.api.deedbox.db.write(lambda tx: tx.run("update fields set w = 0.001 where type = 'signature'"))
+    place = f"{PATH}/{document['id']}/signers/{someone}"
+    assert (await office.api.call("PATCH", place, json={"email": "al@example.org"})).status_code == 200
+
+
+async def test_a_date_of_signing_too_small_is_refused_with_the_size(office: Office) -> None:
+    place = {"type": "date_signed", "signer": "ann@example.com", "page": 1, "x": 0.1, "y": 0.8}
+    refused = await office.api.post(PATH, office.body(fields=[{**place, "w": 0.01, "h": 0.01}]))
+    told = refused.json()["error"]
+    assert (refused.status_code, "The date_signed on page 1 is 6 × 8 points, too small for" in told) == (400, True)
+    [w, h] = re.findall(r"\b[wh] (0\.\d+)", told)
+    made = await office.create(fields=[{**place, "w": float(w), "h": float(h)}], send=True)
+    assert (await office.sign(made, "ann")).status_code == 200
+    narrower = {**place, "w": float(w) - 0.005, "h": float(h)}
+    assert (await office.api.post(PATH, office.body(fields=[narrower]))).status_code == 400

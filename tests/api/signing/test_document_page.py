@@ -236,6 +236,8 @@ async def test_someone_who_has_not_acted_is_corrected_and_what_is_wrong_is_said_
         assert 'id="email-error"' in wrong.text
         empty = await client.post(path, data={"name": " ", "email": "a@b.example", "language": "de"})
         assert 'id="name-error"' in empty.text
+        long = await client.post(path, data={"name": "Anna " * 39, "email": "ann@example.com", "language": "de"})
+        assert (long.status_code, 'id="name-error"' in long.text, "Make it at least" in long.text) == (400, True, True)
         right = await client.post(path, data={"name": "Anna", "email": "anna@example.com", "language": "de"})
         assert right.headers["location"] == f"{place(document)}?done=corrected"
         found = (await office.document(document["id"]))["parties"][0]["signers"][0]

@@ -214,6 +214,8 @@ async def test_packet_page_corrects_a_signer_links_and_terms(mailing: Mailing) -
         right = {"name": "Ann", "email": "wrong@", "language": "en", "once": once(person)}
         wrong = await client.post(row, data=right)
         assert (wrong.status_code, 'id="email-error"' in wrong.text) == (400, True)
+        long = await client.post(row, data={**right, "name": "Anna " * 39, "email": "ann@example.com"})
+        assert (long.status_code, 'id="name-error"' in long.text) == (400, True)
         assert went(await client.post(row, data={**right, "email": "new@example.com"})) == f"{path}?done=corrected"
         assert (await packets.now(packet))["parties"][0]["signers"][0]["email"] == "new@example.com"
         assert await mailing.read(LINK, "new", "Papers for a move"), "invited at the right address"

@@ -13,6 +13,7 @@ from deedbox.signing import attachments, parties, sessions, states
 from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import convert, draft_people, draw, remind, send
 from deedbox.signing.actions.create import need_long_code, need_told_apart
+from deedbox.signing.field_size import too_small_after
 from deedbox.signing.field_value import fault
 from deedbox.signing.model import Packet, Party, Signer
 from deedbox.signing.new_document import KnownSigner, SignerChange
@@ -37,7 +38,9 @@ def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, co
     right = _corrected(desk, party, signer, change, code_hash)
     if right == signer:
         return packet
-    need_room(packet, party, signer, right)
+    if small := too_small_after(packet, party, signer, right):
+        raise small.for_sender()
+    check_values(packet, party, signer, right)
     after = parties.with_signer(packet, signer_id, **msgspec.structs.asdict(right))
     need_told_apart([(one.email, one.name) for _, one in after.signers()])
     desk.save(packet, after)
@@ -64,8 +67,8 @@ def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, co
     return after
 
 
-def need_room(packet: Packet, party: Party, signer: Signer, right: Signer) -> None:
-    """BadRequest where the name or address that is to stand in the signer's fields cannot be printed there."""
+def check_values(packet: Packet, party: Party, signer: Signer, right: Signer) -> None:
+    """Raise BadRequest if the new name or address cannot stand in the signer's name and email fields."""
     for document in packet.documents:
         for field in parties.own_fields(document, party, signer):
             text = {"email": right.email, "name": right.name}.get(field.type)

@@ -14,9 +14,10 @@ from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import attachments, parties, states
 from deedbox.signing.action_context import Desk
 from deedbox.signing.actions import send
-from deedbox.signing.actions.correct import need_room
+from deedbox.signing.actions.correct import check_values
 from deedbox.signing.actions.create import need_told_apart
 from deedbox.signing.actions.turn import Circumstances, at_turn
+from deedbox.signing.field_size import too_small_after
 from deedbox.signing.model import Document, Packet, Signer
 from deedbox.signing.new_document import Email, Name
 from deedbox.signing.store import people
@@ -40,7 +41,9 @@ def delegate(desk: Desk, packet: Packet, signer_id: str, to: Delegation, seen: C
         raise refused(Conflict, "no_delegation")
     other = _stand_in(desk, signer, to)
     need_told_apart([*((one.email, one.name) for _, one in packet.signers()), (other.email, other.name)])
-    need_room(packet, party, signer, other)
+    if small := too_small_after(packet, party, signer, other):
+        raise small.for_signer()
+    check_values(packet, party, signer, other)
     people.add_delegate(desk.tx, packet, signer_id, other)
     people.drop_values(desk.tx, signer_id, [])
     before = _with_stand_in(packet, signer_id, other)

@@ -13,20 +13,16 @@ from deedbox.kernel.ids import new_id
 from deedbox.pdf import options
 from deedbox.pdf.marks import Place
 from deedbox.pdf.options import Way
-from deedbox.pdf.room import SMALLEST, least_by_hand
+from deedbox.pdf.room import SMALLEST
 from deedbox.signing import show_if
-from deedbox.signing.field_value import BY_HAND, fault, kept, room_of
-from deedbox.signing.initials import initials_of
+from deedbox.signing.field_size import round_up, too_small
+from deedbox.signing.field_value import fault, kept, room_of
 from deedbox.signing.model import Document, Field, File, Packet, Party, Signer
 from deedbox.signing.new_document import FILLED_BY, KnownField, NewField, is_called
 from deedbox.signing.prefill import prefilled
 from deedbox.signing.preparation import Paper, StoredPaper, field_rules
 
 _NO_VALUES: Mapping[str, str] = {}
-_ROUNDING = 0.5
-"""Points by which a field may be smaller than the message asks for: places are rounded on their way."""
-_DAYS = [f"2028-{month:02}-28" for month in range(1, 13)]
-"""A day of each month: the field of a signing date has room for the longest name of a month."""
 
 
 def laid_out(
@@ -47,7 +43,7 @@ def laid_out(
     tags = _not_asked_for(paper.tags, asked, document)
     placed = _fields(prefilled([*asked, *tags], values), files, packet.parties, now)
     for field in placed:
-        _check_room_by_hand(msgspec.structs.replace(document, files=files), field, packet.parties)
+        _check_size(msgspec.structs.replace(document, files=files), field, packet)
         _check_room_of_options(msgspec.structs.replace(document, files=files), field)
     if document.asks_all:
         places = _free(paper.places, placed, files[-1]) if isinstance(paper, StoredPaper) else paper.places
@@ -89,21 +85,12 @@ def _spot(field: NewField | Field, file_number: int) -> tuple[object, ...]:
     return (file_number, field.type, field.page, field.x, field.y, field.w, field.h)
 
 
-def _check_room_by_hand(document: Document, field: Field, parties: Sequence[Party]) -> None:
-    """Raises BadRequest for a signature or initials field in which the name of its signer could not be read."""
-    if field.type not in BY_HAND:
-        return
-    room = room_of(document, field)
-    for signer in _signers_of(field, parties):
-        text = signer.name if field.type == "signature" else initials_of(signer.name)
-        w, h = least_by_hand(field.type, text)
-        if room.w + _ROUNDING < w or room.h + _ROUNDING < h:
-            page_w, page_h = room.w / field.w, room.h / field.h
-            raise BadRequest(
-                f"The {field.label or field.type} on page {field.page} is {room.w:.0f} × {room.h:.0f} points, too small"
-                f" for {text!r}. Make it at least {math.ceil(w)} × {math.ceil(h)} points: w {_upwards(w / page_w)} and"
-                f" h {_upwards(h / page_h)} of the page."
-            )
+def _check_size(document: Document, field: Field, packet: Packet) -> None:
+    """Raises BadRequest for a field in which its signer's name, initials, address or day of signing cannot be read."""
+    signers: list[Signer | None] = [*_signers_of(field, packet.parties)]
+    for signer in signers or [None]:
+        if found := too_small(document, field, signer, packet.language):
+            raise found.for_sender()
 
 
 def _check_room_of_options(document: Document, field: Field) -> None:
@@ -118,15 +105,11 @@ def _check_room_of_options(document: Document, field: Field) -> None:
     known: Sequence[tuple[Way, str]] = (("stacked", "below each other"), ("beside", "beside each other"))
     for way, called in known:
         w, h = (math.ceil(side) for side in options.needed(field.options, SMALLEST, way))
-        ways.append(f"{w} × {h} points to print them {called} (w {_upwards(w / page_w)}, h {_upwards(h / page_h)})")
+        ways.append(f"{w} × {h} points to print them {called} (w {round_up(w / page_w)}, h {round_up(h / page_h)})")
     raise BadRequest(
         f"{show_if.told(field)} on page {field.page} is {room.w:.0f} × {room.h:.0f} points, too small for its"
         f" {len(field.options)} options. Make it at least {ways[0]}, or {ways[1]}."
     )
-
-
-def _upwards(fraction: float) -> float:
-    return math.ceil(fraction * 1000) / 1000
 
 
 def _signers_of(field: Field, parties: Sequence[Party]) -> list[Signer]:
@@ -142,8 +125,6 @@ def _signers_of(field: Field, parties: Sequence[Party]) -> list[Signer]:
 def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
     """Everything that is known already and may come to stand in the field."""
     yield from (text for text in (field.default, *field.options) if text)
-    if field.type == "date_signed":
-        yield from _DAYS
     if field.type in ("name", "email"):
         yield from (one.name if field.type == "name" else one.email for one in _signers_of(field, parties))
 

@@ -19,6 +19,7 @@ from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.embed import embed
 from deedbox.signing.actions.enter import Visit, code_for, enter
 from deedbox.signing.actions.hand_over import hand_over
+from deedbox.signing.field_size import NameTooLong
 from deedbox.signing.new_document import Email, Language, Name, SignerChange
 from deedbox.signing.store.links import Voucher
 from deedbox.web.dashboard import document_status, subject
@@ -64,7 +65,8 @@ async def correct_signer(request: AnyRequest, subject_id: FromPath[str], signer_
             wanted = SignerChange(name=right.name.strip(), email=right.email.strip(), language=right.language)
 
             def act(tx: Tx) -> str:
-                with here.desk(tx) as desk, page_forms.beside("email", BadRequest):
+                email, name = page_forms.beside("email", BadRequest), page_forms.beside("name", NameTooLong)
+                with here.desk(tx) as desk, email, name:
                     correct(desk, of.packet(desk), signer_id, wanted)
                 return f"{of.path}?done=corrected"
 

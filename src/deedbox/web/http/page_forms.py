@@ -116,11 +116,12 @@ def refusal(error: DeedboxError, **more: Any) -> Response[Any]:
 
 @contextmanager
 def beside(name: str, kind: type[DeedboxError] = DeedboxError) -> Iterator[None]:
-    """An error of this kind is about the field of this name."""
+    """An error of this kind is about the field of this name, unless a `beside` within this one says otherwise."""
     try:
         yield
     except kind as error:
-        error.wrong = {name: error.message.removeprefix(f"{name}: ")}  # type: ignore[attr-defined]
+        if not hasattr(error, "wrong"):
+            error.wrong = {name: error.message.removeprefix(f"{name}: ")}  # type: ignore[attr-defined]
         raise
 
 

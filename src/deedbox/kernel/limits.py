@@ -515,6 +515,8 @@ ENCLOSED_DEPTH = 3
 MESSAGE_PARTS = 500
 MESSAGE_DEPTH = 20
 """Parts of a message within parts: reading one takes time that grows with their depth at every line."""
+WORD_STYLE_CHAIN = 40
+"""Styles of Word that are based on one another, as many as are followed."""
 SLIDES = 5000
 SHEETS = 1000
 CHAPTERS = 5000

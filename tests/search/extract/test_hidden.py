@@ -39,6 +39,53 @@ def test_paragraphs_in_a_hidden_style_of_word_are_left_out() -> None:
     assert found(docx(table, styles), "docx") == ("| Rent", 6)
 
 
+HIDES, SHOWS = "<w:vanish/>", '<w:vanish w:val="0"/>'
+
+
+def style(name: str, settings: str = "", based_on: str = "", kind: str = "paragraph", more: str = "") -> str:
+    above = f'<w:basedOn w:val="{based_on}"/>' if based_on else ""
+    return f'<w:style w:type="{kind}" w:styleId="{name}" {more}>{above}<w:rPr>{settings}</w:rPr></w:style>'
+
+
+def styled(paragraph_style: str = "", run_style: str = "", settings: str = "") -> str:
+    named = f'<w:rStyle w:val="{run_style}"/>' if run_style else ""
+    place = f'<w:pPr><w:pStyle w:val="{paragraph_style}"/></w:pPr>' if paragraph_style else ""
+    return f"<w:p>{place}{run('secret', named + settings)}</w:p><w:p>{run('Rent', SHOWS)}</w:p>"
+
+
+DEFAULT = 'w:default="1"'
+DEFAULTS = "<w:docDefaults><w:rPrDefault><w:rPr><w:vanish/></w:rPr></w:rPrDefault></w:docDefaults>"
+CHAIN = "".join(style(f"s{at}", based_on=f"s{at - 1}" if at else "p") for at in range(30))
+
+
+@pytest.mark.parametrize(
+    ("styles", "body", "hidden"),
+    [
+        (style("p", HIDES) + style("c", based_on="p"), styled("c"), True),
+        (style("p", HIDES) + style("c", SHOWS, "p"), styled("c"), False),
+        (style("p", HIDES) + CHAIN, styled("s29"), True),
+        (style("p", based_on="c") + style("c", based_on="p"), styled("c"), False),
+        (style("p", HIDES, kind="character") + style("c", "", "p", "character"), styled("", "c"), True),
+        (style("p", HIDES, kind="character") + style("c", SHOWS, "p", "character"), styled("", "c"), False),
+        (style("p", HIDES), styled("p", settings=SHOWS), False),
+        (style("p", HIDES) + style("c", "<w:b/>", kind="character"), styled("p", "c"), True),
+        (style("p", HIDES) + style("c", HIDES, kind="character"), styled("p", "c"), False),
+        (style("p", HIDES) + style("c", HIDES, kind="character"), styled("p", "c", HIDES), True),
+        (style("c", HIDES, kind="character"), styled("", "c", SHOWS), False),
+        (style("Normal", HIDES, more=DEFAULT), styled(), True),
+        (style("Normal", HIDES, more=DEFAULT), styled("unknown"), True),
+        (style("Normal", HIDES, more=DEFAULT) + style("p"), styled("p"), False),
+        (style("c", HIDES, kind="character", more=DEFAULT), styled(), True),
+        (DEFAULTS, styled(), True),
+        (DEFAULTS + style("p", SHOWS), styled("p"), False),
+        ("", styled(settings="<w:specVanish/>"), True),
+        (style("p", "<w:specVanish/>"), styled("p"), True),
+    ],
+)
+def test_hidden_text_of_word_follows_its_styles(styles: str, body: str, hidden: bool) -> None:
+    assert found(docx(body, styles), "docx") == (("Rent", 6) if hidden else ("secret Rent", 0))
+
+
 def workbook(*sheets: tuple[str, str, str], formats: tuple[str, ...] = ()) -> bytes:
     """A workbook of sheets with a name, attributes and rows; cells name the formats by number from 1."""
     listed = "".join(

@@ -504,6 +504,8 @@ PDF_TABLE_STEPS = 1_000_000
 """Drawings, letters and cells that are looked at for the tables of a file; the pages after them are told without."""
 PDF_FORM_DEPTH = 4
 """Drawings in drawings in which rules are looked for."""
+PDF_RULE_WIDTH = 2
+"""Points: what is filled and narrower is a line, and no text stands on it."""
 PACKAGE_ENTRIES = 20_000
 PACKAGE_PART_BYTES = 128 * MB
 PACKAGE_PART_RATIO = 500
@@ -515,6 +517,9 @@ ENCLOSED_DEPTH = 3
 MESSAGE_PARTS = 500
 MESSAGE_DEPTH = 20
 """Parts of a message within parts: reading one takes time that grows with their depth at every line."""
+VISIBLE_CONTRAST = 1.1
+"""Contrast, as WCAG defines it, below which text cannot be told from what lies behind it: 97 % grey on white has 1.07,
+the palest captions that people can read about 1.3."""
 WORD_STYLE_CHAIN = 40
 """Styles of Word that are based on one another, as many as are followed."""
 SLIDES = 5000

@@ -230,6 +230,122 @@ def test_hidden_text_in_a_form_of_a_pdf_is_left_out() -> None:
     assert found(data, "pdf") == ("Rent", 6)
 
 
+_ODF = "urn:oasis:names:tc:opendocument:xmlns"
+_NAMES = " ".join(f'xmlns:{name}="{_ODF}:{name}:1.0"' for name in ("office", "style", "text", "table"))
+NONE, SHOWN = '<style:text-properties text:display="none"/>', '<style:text-properties text:display="true"/>'
+
+
+def open_document(body: str, kind: str, automatic: str = "", common: str = "") -> bytes:
+    """An OpenDocument text or spreadsheet with automatic and common styles."""
+
+    def part(name: str, content: str) -> str:
+        return f"<office:{name} {_NAMES}>{content}</office:{name}>"
+
+    content = f"<office:automatic-styles>{automatic}</office:automatic-styles>"
+    content += f"<office:body><office:{kind}>{body}</office:{kind}></office:body>"
+    return archive(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "META-INF/manifest.xml": f'<m:manifest xmlns:m="{_ODF}:manifest:1.0"/>',
+            "content.xml": part("document-content", content),
+            "styles.xml": part("document-styles", f"<office:styles>{common}</office:styles>"),
+        }
+    )
+
+
+def odf_style(name: str, settings: str = "", parent: str = "", family: str = "paragraph") -> str:
+    above = f'style:parent-style-name="{parent}"' if parent else ""
+    return f'<style:style style:name="{name}" style:family="{family}" {above}>{settings}</style:style>'
+
+
+HIDDEN_SPAN = odf_style("h", NONE, family="text")
+
+
+@pytest.mark.parametrize(
+    ("body", "automatic", "common", "hidden"),
+    [
+        ('<text:p text:style-name="h">secret</text:p>', odf_style("h", NONE), "", True),
+        ('<text:h text:style-name="h">secret</text:h>', "", odf_style("h", NONE), True),
+        ('<text:p text:style-name="a">secret</text:p>', odf_style("a", parent="h"), odf_style("h", NONE), True),
+        ('<text:p text:style-name="a">secret</text:p>', odf_style("a", SHOWN, "h"), odf_style("h", NONE), False),
+        ('<text:p><text:span text:style-name="h">secret</text:span></text:p>', HIDDEN_SPAN, "", True),
+        (
+            '<text:p text:style-name="h"><text:span text:style-name="s">secret</text:span></text:p>',
+            odf_style("h", NONE) + odf_style("s", SHOWN, family="text"),
+            "",
+            False,
+        ),
+        ('<text:section text:display="none"><text:p>secret</text:p></text:section>', "", "", True),
+        ('<text:p><text:hidden-text text:is-hidden="true">secret</text:hidden-text></text:p>', "", "", True),
+        ('<text:p text:style-name="a">secret</text:p>', odf_style("a", parent="a"), odf_style("h", NONE), False),
+        (
+            "<text:p>secret</text:p>",
+            "",
+            f'<style:default-style style:family="paragraph">{NONE}</style:default-style>',
+            True,
+        ),
+    ],
+)
+def test_hidden_text_of_opendocument_is_left_out(body: str, automatic: str, common: str, hidden: bool) -> None:
+    shown = '<text:p text:style-name="shown">Rent</text:p>'
+    data = open_document(f"{body}{shown}", "text", automatic + odf_style("shown", SHOWN), common)
+    assert found(data, "odt") == (("Rent", 6) if hidden else ("secret Rent", 0))
+
+
+def cells(*values: str, attributes: str = "") -> str:
+    written = (f'<table:table-cell office:value-type="string">{value}</table:table-cell>' for value in values)
+    return f"<table:table-row {attributes}>{''.join(written)}</table:table-row>"
+
+
+def test_hidden_rows_columns_sheets_and_texts_of_ods_are_left_out() -> None:
+    def words(*texts: str) -> list[str]:
+        return [f"<text:p>{text}</text:p>" for text in texts]
+
+    hides, filtered = 'table:visibility="collapse"', 'table:visibility="filter" table:number-rows-repeated="2"'
+    columns = (
+        '<table:table-column table:number-columns-repeated="2"/>'
+        f'<table:table-column {hides} table:number-columns-repeated="2"/><table:table-column/>'
+    )
+    twice = 'office:value-type="string" table:number-columns-repeated="2"'
+    spans = cells(*words("Cyd")).replace(
+        "</table:table-row>", f"<table:table-cell {twice}><text:p>x</text:p></table:table-cell></table:table-row>"
+    )
+    secret = '<text:p><text:span text:style-name="h">secret</text:span>Dan</text:p>'
+    table = (
+        f'<table:table table:name="Tenants">{columns}<table:table-header-rows>'
+        f"{cells(*words('Name', 'Rent', 'Salary', 'Tax', 'Town'))}</table:table-header-rows>"
+        f"{cells(*words('Ada', '900', '77', '7', 'Rome'))}{cells(*words('Bob', '850'), attributes=hides)}"
+        f"<table:table-row-group>{cells(*words('Eve'), attributes=filtered)}</table:table-row-group>"
+        f"{spans}{cells(secret, *words('1'))}</table:table>"
+        f'<table:table table:name="Away" table:style-name="off">{cells(*words("code"))}</table:table>'
+    )
+    off = '<style:table-properties table:display="false"/>'
+    data = open_document(table, "spreadsheet", HIDDEN_SPAN + odf_style("off", off, family="table"))
+    text, hidden = found(data, "ods")
+    rows = "Name: Ada | Rent: 900 | Town: Rome Name: Cyd | Rent: x Name: Dan | Rent: 1"
+    assert text == f"Tenants Name | Rent | Town {rows}"
+    left_out = ["Salary", "Tax", "77", "7", "Bob", "850", "Eve", "Eve", "x", "secret", "Away", "code"]
+    assert hidden == len("".join(left_out))
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "hidden"),
+    [
+        (r"{\v secret}Rent", "Rent", 6),
+        (r"\v secret\v0 Rent", "Rent", 6),
+        (r"\v secret\plain Rent", "Rent", 6),
+        (r"{\v1 s{\b ec}r\'e9\u8364?}Rent", "Rent", 6),
+        (r"{\v a\par b}Rent", "Rent", 2),
+        (r"{\v {\v0 Rent}}\viewkind4 ", "Rent", 0),
+        (r"{\stylesheet{\s1\v Secret;}}Rent", "Rent", 0),
+        (r"{\*\bkmkstart\v x}Rent", "Rent", 0),
+        (r"{\uc2\v \u8364??a}Rent", "Rent", 2),
+    ],
+)
+def test_hidden_text_of_rtf_is_left_out(content: str, text: str, hidden: int) -> None:
+    assert found(rf"{{\rtf1\ansi {content}}}".encode(), "rtf") == (text, hidden)
+
+
 @pytest.mark.parametrize(
     "page",
     [

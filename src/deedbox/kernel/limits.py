@@ -530,6 +530,14 @@ CHAPTERS = 5000
 HTML_DEPTH = 2000
 HTML_HIDING_RULES = 200
 """Rules of a page's own style sheets that hide elements, as many as are looked at."""
+HTML_COLOUR_RULES = 500
+"""Selectors of a page's own style sheets that set colours; a page with more is read without comparing colours."""
+HTML_COLOUR_STEPS = 20_000_000
+"""Selectors times elements of a page whose colours are compared: about a second."""
+HTML_COLOUR_MATCHES = 200_000
+"""Elements that those selectors find, as many as are followed."""
+HTML_COLOUR_CHARS = 100
+"""Of a colour; what is longer is none."""
 HTML_TAG_ATTRIBUTES = 1000
 HTML_CHARSET_BYTES = 2048
 HTML_COLSPAN = 1000

@@ -21,7 +21,7 @@ CONDITIONS = _listed(
     "wenn falls sofern soweit nur ausser si sauf seulement salvo sólo solo solamente "
     "tranne soltanto tenzij alleen behalve"
 )
-CONDITION_PHRASES = re.compile(
+CONDITION_PHRASES: re.Pattern[str] = re.compile(
     r"\b(?:subject to|condition(?:al|ed) (?:up)?on|contingent (?:up)?on|depend(?:ing|ent) (?:up)?on|pending"
     r"|(?:on|under) (?:the )?condition that|(?:as|so) long as|in case|in the event"
     r"|vorbehaltlich|unter (?:dem )?vorbehalt|unter der (?:bedingung|voraussetzung)|vorausgesetzt|abhängig von"

@@ -40,7 +40,8 @@ def _shown(text: str) -> tuple[str, int]:
         return text, 0
     kept, count = list[str](), 0
     groups, hidden, aside, fallback, skipping = list[tuple[bool, bool, int]](), False, False, 1, 0
-    for part in _PART.finditer(remove_pict_groups(text)):
+    text = remove_pict_groups(text)  # type: ignore[no-untyped-call]
+    for part in _PART.finditer(text):
         word, number = part["word"], part["number"]
         if part["brace"] == "{":
             groups.append((hidden, aside, fallback))

@@ -510,6 +510,8 @@ PDF_TABLE_STEPS = 1_000_000
 """Drawings, letters and cells that are looked at for the tables of a file; the pages after them are told without."""
 PDF_FORM_DEPTH = 4
 """Drawings in drawings in which rules are looked for."""
+PDF_RULE_WIDTH = 2
+"""Points: what is filled and narrower is a line, and no text stands on it."""
 PACKAGE_ENTRIES = 20_000
 PACKAGE_PART_BYTES = 128 * MB
 PACKAGE_PART_RATIO = 500
@@ -518,15 +520,30 @@ ZIP_ENTRIES = 1000
 ZIP_BYTES = 256 * MB
 ENCLOSED_DEPTH = 3
 """How many files may lie in one another: an archive in a message in an archive."""
-MESSAGE_PARTS = 500
+MESSAGE_ATTACHMENTS = 500
+MESSAGE_PARTS = 1000
+"""Parts of every kind, also those that only hold others: reading one takes a quarter of a millisecond."""
 MESSAGE_DEPTH = 20
 """Parts of a message within parts: reading one takes time that grows with their depth at every line."""
+VISIBLE_CONTRAST = 1.1
+"""Contrast, as WCAG defines it, below which text cannot be told from what lies behind it: 97 % grey on white has 1.07,
+the palest captions that people can read about 1.3."""
+WORD_STYLE_CHAIN = 40
+"""Styles of Word that are based on one another, as many as are followed."""
 SLIDES = 5000
 SHEETS = 1000
 CHAPTERS = 5000
 HTML_DEPTH = 2000
 HTML_HIDING_RULES = 200
 """Rules of a page's own style sheets that hide elements, as many as are looked at."""
+HTML_COLOUR_RULES = 500
+"""Selectors of a page's own style sheets that set colours; a page with more is read without comparing colours."""
+HTML_COLOUR_STEPS = 20_000_000
+"""Selectors times elements of a page whose colours are compared: about a second."""
+HTML_COLOUR_MATCHES = 200_000
+"""Elements that those selectors find, as many as are followed."""
+HTML_COLOUR_CHARS = 100
+"""Of a colour; what is longer is none."""
 HTML_TAG_ATTRIBUTES = 1000
 HTML_CHARSET_BYTES = 2048
 HTML_COLSPAN = 1000

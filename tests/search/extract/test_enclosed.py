@@ -133,13 +133,21 @@ def deep_message(depth: int, kind: str = "mixed") -> bytes:
     head = b"From: ada@example.com\nSubject: Rent\n"
     if kind == "rfc822":
         return (head + b"Content-Type: message/rfc822\n\n") * depth + head + b"\nThe innermost\n"
+    if kind == "bare digest":  # each part of a digest is a message, although it does not say so
+        digest = b"Content-Type: multipart/digest; boundary=b%d\n\n--b%d\n\n"
+        return head + b"".join(digest % (at, at) for at in range(depth)) + b"Subject: Rent\n\nThe innermost\n"
+    if kind == "continued":  # RFC 2231
+        mixed = b"Content-Type: multipart/mixed; boundary*0=b; boundary*1=%d\n\n--b%d\n"
+        return head + b"".join(mixed % (at, at) for at in range(depth)) + b"\nThe innermost\n"
+    if kind == "carriage returns":
+        return deep_message(depth).replace(b"\n", b"\r")
     parts = (
         b'Content-Type: multipart/%b;\n boundary="b%d"\n\n--b%d\n' % (kind.encode(), at, at) for at in range(depth)
     )
     return head + b"".join(parts) + b"Content-Type: text/plain\n\nThe innermost\n"
 
 
-@pytest.mark.parametrize("kind", ["mixed", "rfc822"])
+@pytest.mark.parametrize("kind", ["mixed", "rfc822", "digest", "bare digest", "continued", "carriage returns"])
 @pytest.mark.parametrize("depth", [limits.MESSAGE_DEPTH + 1, 2000])
 def test_a_message_nested_too_deep_is_refused_before_it_is_parsed(
     kind: str, depth: int, monkeypatch: pytest.MonkeyPatch
@@ -163,3 +171,57 @@ def test_a_message_with_many_parts_that_are_not_nested_is_read() -> None:
         inner.add_attachment("a note", filename=f"{number}.txt")
         made.add_attachment(inner)
     assert extract(made.as_bytes(), "eml").text.count("a note") == 60
+
+
+def flat_message(parts: int, shape: str) -> bytes:
+    head = b"From: a@example.com\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n"
+    part = b"--x\nContent-Type: text/plain\n\npart\n"
+    match shape:
+        case "without heads":
+            part = b"--x\n"
+        case "with other line ends":
+            head, part = head.replace(b"\n", b"\r"), part.replace(b"\n", b"\r")
+        case "of a delivery status":
+            head = head.replace(b"multipart/mixed; boundary=x", b"message/delivery-status")
+            part = b"Action: failed\n\n"
+    return head + part * parts + b"--x--\n"
+
+
+@pytest.mark.parametrize("shape", ["plain", "without heads", "with other line ends", "of a delivery status"])
+def test_a_message_of_too_many_parts_is_refused_before_it_is_parsed(
+    shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert extract(flat_message(limits.MESSAGE_PARTS - 2, shape), "eml").text
+
+    def never(*_: object) -> None:
+        raise AssertionError("parsed")
+
+    monkeypatch.setattr(BytesParser, "parsebytes", never)
+    with pytest.raises(BadRequest, match=f"^This message has more than {limits.MESSAGE_PARTS:,} parts$"):
+        extract(flat_message(20_000, shape), "eml")
+
+
+def test_the_parts_that_are_counted_are_those_that_the_library_finds() -> None:
+    """Whatever the library makes a part of counts, so that nothing gets past the limit."""
+    deep = [deep_message(9, kind) for kind in ("mixed", "rfc822", "digest", "bare digest", "continued")]
+    flat = [flat_message(50, shape) for shape in ("plain", "without heads", "with other line ends")]
+    made = message()
+    made.add_alternative("<p>The rent", subtype="html")
+    made.add_attachment(message(Subject="Earlier"))
+    lines = b"--\n-- \nAda\n--y\n----x--\n"
+    for data in (*deep, *flat, made.as_bytes(), deep[0].replace(b"The innermost", lines)):
+        assert counted_parts(data) >= sum(1 for _ in BytesParser().parsebytes(data).walk())
+
+
+def counted_parts(data: bytes) -> int:
+    """The smallest limit that lets the message pass."""
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in range(1, 200):
+            patch.setattr("deedbox.search.extract.eml.MESSAGE_PARTS", limit)
+            try:
+                extract(data, "eml")
+            except BadRequest as error:
+                if "parts" in str(error):
+                    continue
+            return limit
+    raise AssertionError("no limit lets it pass")

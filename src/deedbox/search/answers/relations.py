@@ -7,6 +7,7 @@ Languages without a table in `small_words` are read without their small words.""
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 from deedbox.kernel import limits
@@ -25,9 +26,10 @@ _REACH = 3
 """Words of a phrase that the small words before it govern."""
 _UNIT_WITHIN = 4
 """Words after a number among which a text may name what is counted."""
+_NUMBER_WITHIN = 2
+"""Words before a unit of time among which its number stands: 2 years, 30 business days."""
 _SIGNS = frozenset("%‰€$£¥§°")
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
-_SCALED_DIGITS = 30
 
 
 class Use(NamedTuple):
@@ -71,22 +73,14 @@ def scaled(text: str, language: Language) -> str:
 
     def write(found: re.Match[str]) -> str:
         number, scale = found["number"], language.scales[found["scale"].casefold()]
-        digits = language.numbers.get(number.casefold()) or _decimal(number)
-        if digits is None or len(digits) > _SCALED_DIGITS:
+        digits = language.numbers.get(number.casefold()) or small_words.decimal(number)
+        if digits is None or len(digits) > small_words.SCALED_DIGITS:
             return found.group()
         value = Decimal(digits).scaleb(len(str(scale)) - 1)
         return f"{value.normalize():f}"
 
-    text = language.scaled.sub(write, _PERCENT.sub("%", text))
+    text = language.scaled.sub(write, _PERCENT.sub("%", small_words.money(text)))
     return language.counted.sub(lambda found: language.numbers[found.group().casefold()], text)
-
-
-def _decimal(number: str) -> str | None:
-    grouped = re.fullmatch(r"(\d{1,3})((?:,\d{3})+)(\.\d+)?|(\d{1,3})((?:\.\d{3})+)(,\d+)?", number)
-    if grouped:
-        whole, rest, part = grouped.groups()[:3] if grouped[1] else grouped.groups()[3:]
-        number = f"{whole}{re.sub('[.,]', '', rest)}{part or ''}"
-    return number.replace(",", ".") if re.fullmatch(r"\d+(?:[.,]\d+)?", number) else None
 
 
 def read(text: str, language: Language, terms: Terms) -> Reading:
@@ -104,8 +98,9 @@ def read(text: str, language: Language, terms: Terms) -> Reading:
                 governing, reach = frozenset(pending), _REACH
             reach -= 1
             within = governing if reach >= 0 else frozenset[str]()
+            number = _number_before(tokens, at, language, terms) if token.folded in language.times else set[str]()
             for term in found:
-                uses.setdefault(term, []).append(Use(token.text, frozenset(pending), within))
+                uses.setdefault(term, []).append(Use(token.text, frozenset(pending | number), within))
             pending = set()
     return Reading(uses, list(_quantities(tokens, language, terms)))
 
@@ -128,6 +123,20 @@ def _relation(tokens: Sequence[_Token], at: int, language: Language) -> str | No
     return relation if noun or after.text in _SIGNS else ""
 
 
+def _number_before(tokens: Sequence[_Token], at: int, language: Language, terms: Terms) -> set[str]:
+    """How many of the unit of time are meant, or which one, as a relation; empty for one: "every 2 years"."""
+    for back in range(at - 1, max(at - 1 - _NUMBER_WITHIN, -1), -1):
+        token = tokens[back]
+        if token.folded in language.ordinals:
+            return {token.folded}
+        if token.text in _BREAKS | _SIGNS or token.folded in language.relations or token.folded in language.articles:
+            break
+        found = terms(token.folded)
+        if len(found) == 1 and found[0][-1].isdigit():
+            return set() if _sign(tokens[max(back - 1, 0) : back], terms) else {found[0]} - {"1"}
+    return set()
+
+
 def _quantities(tokens: Sequence[_Token], language: Language, terms: Terms) -> Iterator[Quantity]:
     for at, token in enumerate(tokens):
         found = terms(token.folded) if token.text not in _BREAKS else ()
@@ -135,12 +144,16 @@ def _quantities(tokens: Sequence[_Token], language: Language, terms: Terms) -> I
             continue
         before = _sign(tokens[at - 1 : at], terms)
         rest = tokens[at + 1 : at + 1 + 2 * _UNIT_WITHIN]
-        sign = before or _sign(rest[:1], terms)
+        partitive = bool(rest) and _relation(tokens, at + 1, language) == "of"  # 5 millions d'euros
+        sign = before or _sign(rest[partitive : 1 + partitive], terms)
         clause = list(_until_break(rest))
         phrase = list(_phrase(tokens, at + 1, language))
         told = [term for each in phrase for term in terms(each.folded)]
         unit = next((term for each in phrase[:1] for term in terms(each.folded) if term not in _SIGNS), "")
-        rate = any(each.folded in language.rates for each in clause[: 2 + bool(unit and sign)])
+        rate = any(
+            each.folded in language.rates and (after is None or after.folded not in language.articles)
+            for each, after in list(zip_longest(clause, clause[1:]))[: 2 + bool(unit and sign)]
+        )
         yield Quantity(found[0], sign, unit, frozenset(told[:_UNIT_WITHIN]), rate)
 
 

@@ -3,9 +3,12 @@
 Each line names a relation and the words that express it. Words of the same relation may replace each other."""
 
 import re
+from collections.abc import Iterable
+from decimal import Decimal
 from functools import cache
 from typing import NamedTuple
 
+SCALED_DIGITS = 30
 WEAK = frozenset({"of", "in", "on", "at", "with", "as"})
 """Relations that a true sentence may leave out: "the deposit of May", "the May deposit"."""
 
@@ -50,6 +53,9 @@ _RELATIONS = {
         unless: unless
         except: except, excepting, other than
         only: only, solely
+        subject-to: subject to, conditional on, conditional upon, conditioned on, contingent on, contingent upon
+        depending: depending on, dependent on, dependent upon, pending
+        as-long-as: as long as, so long as
         """,
     "de": """
         up-to: bis zu, höchstens, maximal, nicht mehr als
@@ -87,6 +93,8 @@ _RELATIONS = {
         unless: es sei denn
         except: ausser, außer
         only: nur
+        subject-to: vorbehaltlich, unter dem vorbehalt, unter vorbehalt, abhängig von
+        provided: unter der bedingung, unter der voraussetzung, vorausgesetzt
         """,
     "fr": """
         up-to: jusqu'à, au plus, au maximum, maximum, pas plus de
@@ -123,6 +131,8 @@ _RELATIONS = {
         unless: à moins que
         except: sauf
         only: seulement, uniquement
+        subject-to: sous réserve, subordonné à, subordonnée à, soumis à, soumise à, conditionné à, conditionnée à
+        provided: à condition, à la condition, pourvu que
         """,
     "es": """
         up-to: hasta, como máximo, a lo sumo, máximo, no más de
@@ -157,6 +167,8 @@ _RELATIONS = {
         unless: a menos que
         except: salvo, excepto
         only: sólo, solo, solamente, únicamente
+        subject-to: sujeto a, sujeta a, sujetos a, sujetas a, supeditado a, supeditada a, condicionado a, condicionada a
+        provided: a condición, con la condición, siempre que
         """,
     "it": """
         up-to: fino a, al massimo, massimo, non più di
@@ -191,6 +203,8 @@ _RELATIONS = {
         unless: a meno che
         except: tranne, salvo, eccetto
         only: solo, soltanto, solamente
+        subject-to: subordinato, subordinata, soggetto, soggetta, condizionato, condizionata
+        provided: a condizione, purché
         """,
     "nl": """
         up-to: tot en met, hoogstens, maximaal, ten hoogste, niet meer dan
@@ -227,6 +241,8 @@ _RELATIONS = {
         unless: tenzij
         except: behalve
         only: alleen, slechts, enkel
+        subject-to: onder voorbehoud, afhankelijk van, behoudens
+        provided: op voorwaarde, onder de voorwaarde, mits
         """,
 }
 _ARTICLES = {
@@ -266,6 +282,67 @@ _UNITS = (
     " km m cm mm m² km² ha kg g mg t l ml kw kwh mw mwh gw gb mb tb points shares"
     " chf sek nok dkk pln czk jpy cny francs yen"
 )
+_TIMES = frozenset(_UNITS[: _UNITS.index(" km ")].split())
+_MONEY_SCALES = {
+    letters: 10 ** int(power)
+    for power, *group in (
+        line.split() for line in ("3 k", "6 m mm mn mio mln", "9 b bn bln md mds mrd mld", "12 t tn trn bio")
+    )
+    for letters in group
+}
+"""Letters that are a scale where a currency stands beside them: €14.2m."""
+_CURRENCY = (
+    r"[€$£¥]|(?:eur|euros?|usd|dollars?|gbp|pounds?|chf|jpy|cny|sek|nok|dkk|pln|czk|francs?|franken|yen|pfund|livres?"
+    r"|dólares|libras|sterline|dollari|dollars)(?![^\W_])"
+)
+_MONEY = re.compile(
+    rf"(?<![\w.,])(?<!\d\s)(?:(?P<before>{_CURRENCY})\s?(?P<number>\d+(?:[.,]\d+)*)\s?(?P<scale>{{0}})(?![^\W_])"
+    rf"|(?P<amount>\d+(?:[.,]\d+)*)\s?(?P<letters>{{0}})\s?(?={_CURRENCY}))".replace(
+        "{0}", "|".join(sorted(_MONEY_SCALES, key=len, reverse=True))
+    ),
+    re.IGNORECASE,
+)
+_LIMITS_AFTER = {
+    "en": (
+        "or more|or over|or above|or greater|or higher|or longer|or upwards?|and above|and over|and more|and up"
+        "|and upwards?|upwards|at least|at a minimum|minimum",
+        "or less|or fewer|or below|or under|or lower|or shorter|and below|and under|and less|and fewer|at most"
+        "|at the most|at a maximum|maximum|tops",
+    ),
+    "de": (
+        "oder mehr|und mehr|oder darüber|und darüber|oder höher|und höher|oder länger|aufwärts|und aufwärts"
+        "|mindestens|wenigstens",
+        "oder weniger|und weniger|oder darunter|und darunter|oder niedriger|oder kürzer|höchstens|maximal",
+    ),
+    "fr": (
+        "ou plus|et plus|ou davantage|et davantage|et au-delà|ou au-delà|au moins|au minimum|minimum",
+        "ou moins|et moins|ou en dessous|et en dessous|ou au-dessous|et au-dessous|au plus|au maximum|maximum",
+    ),
+    "es": (
+        "o más|y más|o superior|o mayor|en adelante|al menos|por lo menos|como mínimo",
+        "o menos|y menos|o inferior|o menor|como máximo|a lo sumo",
+    ),
+    "it": (
+        "o più|e più|o oltre|e oltre|o superiore|in su|almeno|come minimo|al minimo",
+        "o meno|e meno|o inferiore|in giù|al massimo|come massimo|al più",
+    ),
+    "nl": (
+        "of meer|en meer|of hoger|en hoger|en daarboven|of langer|minstens|ten minste|tenminste|minimaal",
+        "of minder|en minder|of lager|en lager|en daaronder|of korter|hoogstens|maximaal|ten hoogste",
+    ),
+}
+"""What follows a number or the thing that is counted: a lower limit, then an upper one."""
+_COUNTED_WORDS = 2
+"""Words that may stand between a number and the limit after it."""
+_ORDINALS = {
+    "en": "other second third fourth fifth sixth",
+    "de": "zweite zweiten zweiter zweites dritte dritten dritter drittes vierte vierten viertes fünfte fünften",
+    "fr": "deuxième second seconde troisième quatrième cinquième autre",
+    "es": "segundo segunda tercer tercero tercera cuarto cuarta otro otra",
+    "it": "secondo seconda terzo terza quarto quarta altro altra",
+    "nl": "tweede derde vierde vijfde andere ander",
+}
+"""Words that say which one of several, as numbers say how many: every other year."""
 _ELISION = re.compile(r"\b(?P<word>d|n|l|qu|s|dell|all|nell|dall|sull|un)'(?=\w)", re.IGNORECASE)
 _ELIDED = {
     "d": "de ", "n": "ne ", "l": "", "qu": "que ", "s": "", "un": "un ",
@@ -287,6 +364,11 @@ class Language(NamedTuple):
     counted: re.Pattern[str]
     """A number in letters."""
     units: frozenset[str]
+    times: frozenset[str]
+    """Units of time."""
+    ordinals: frozenset[str]
+    limits_after: re.Pattern[str] | None
+    """A number with the limit that follows it."""
     phrases: re.Pattern[str] | None
     elides: bool
 
@@ -294,12 +376,42 @@ class Language(NamedTuple):
         """The text with each expression of several words as one: "up to" as "~upto"."""
         if self.elides:
             text = _ELISION.sub(lambda found: _ELIDED[found["word"].casefold()], text)
+        if self.limits_after:
+            text = self.limits_after.sub(_limit_first, text)
         return self.phrases.sub(lambda found: f" {_mark(found.group())} ", text) if self.phrases else text
 
     def shown(self, relation: str) -> str:
         """The relation as the language says it."""
         words = [word for word, known in self.relations.items() if known == relation and not word.startswith("~")]
         return words[0] if words else relation.replace("-", " ")
+
+
+def _limit_first(found: re.Match[str]) -> str:
+    """The limit before the number, as "at least" stands."""
+    limit = "at-least" if found["least"] or found["plus"] else "up-to"
+    return f" {_mark(limit)} {found['number']}{found['counted'] or ''} "
+
+
+def money(text: str) -> str:
+    """The text with the amounts written out that have a scale in letters: €14.2m as € 14200000."""
+    return _MONEY.sub(_written_scale, text)
+
+
+def _written_scale(found: re.Match[str]) -> str:
+    number = decimal(found["number"] or found["amount"])
+    scale = _MONEY_SCALES[(found["scale"] or found["letters"]).casefold()]
+    if number is None or len(number) > SCALED_DIGITS:
+        return found.group()
+    return f"{found['before'] or ''} {Decimal(number).scaleb(len(str(scale)) - 1).normalize():f} "
+
+
+def decimal(number: str) -> str | None:
+    """The number without its grouping, and with a decimal point."""
+    grouped = re.fullmatch(r"(\d{1,3})((?:,\d{3})+)(\.\d+)?|(\d{1,3})((?:\.\d{3})+)(,\d+)?", number)
+    if grouped:
+        whole, rest, part = grouped.groups()[:3] if grouped[1] else grouped.groups()[3:]
+        number = f"{whole}{re.sub('[.,]', '', rest)}{part or ''}"
+    return number.replace(",", ".") if re.fullmatch(r"\d+(?:[.,]\d+)?", number) else None
 
 
 def _mark(phrase: str) -> str:
@@ -323,6 +435,7 @@ def language(code: str) -> Language:
                 relations[_mark(word)] = relation
             else:
                 relations[word] = relation
+    relations |= {_mark(limit): limit for limit in ("at-least", "up-to")}
     scales = {
         word: 10 ** int(group.split()[0])
         for group in _SCALES.get(code, _SCALES["en"]).split("|")
@@ -338,13 +451,31 @@ def language(code: str) -> Language:
         scales=scales,
         numbers=numbers,
         scaled=re.compile(
-            rf"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)*|{'|'.join(numbers)})[ \u00a0-]?(?P<scale>{'|'.join(scales)})\b",
+            rf"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)*|{'|'.join(numbers)})[ \u00a0-]?(?P<scale>{'|'.join(scales)})\b"
+            rf"(?:\.(?=\s?{_CURRENCY}))?",
             re.IGNORECASE,
         ),
         counted=re.compile(rf"\b(?:{'|'.join(others)})\b", re.IGNORECASE),
         units=frozenset(_UNITS.split()),
+        times=_TIMES,
+        ordinals=frozenset(_ORDINALS.get(code, "").split()),
+        limits_after=_limits_after(code, numbers),
         phrases=_alternatives(phrases),
         elides=code in ("fr", "it"),
+    )
+
+
+def _limits_after(code: str, numbers: Iterable[str]) -> re.Pattern[str] | None:
+    if code not in _LIMITS_AFTER:
+        return None
+    least, most = _LIMITS_AFTER[code]
+    # "10 or more than 20" and "10 seats, at least 5 tables" have limits of the number that follows.
+    no_number = rf"(?!\s+(?:(?:than|als|dan|que|di|de)\s+)?(?:\d|(?:{'|'.join(numbers)})\b))"
+    return re.compile(
+        rf"(?<![\w.,])(?P<number>[€$£]?\s?\d+(?:[.,]\d+)*(?:\s?[%‰€$£])?)"
+        rf"(?:(?P<plus>\+)|(?P<counted>(?:\s[^\W\d_]+){{0,{_COUNTED_WORDS}}}?)"
+        rf"\s(?:(?P<least>{least})|(?P<most>{most}))\b{no_number})",
+        re.IGNORECASE,
     )
 
 

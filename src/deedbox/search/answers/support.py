@@ -161,7 +161,9 @@ def _language(evidence: Sequence[str]) -> Language:
 def _turns(plain: str, turning: frozenset[str]) -> int:
     """How often the text has such a word."""
     words = _TOKEN.findall(plain.replace("non-", "non"))
-    return sum(word in turning or (turning is word_lists.NEGATIONS and word.endswith("n't")) for word in words)
+    phrases: list[str] = word_lists.CONDITION_PHRASES.findall(plain) if turning is word_lists.CONDITIONS else []
+    count: int = sum(word in turning or (turning is word_lists.NEGATIONS and word.endswith("n't")) for word in words)
+    return len(phrases) + count
 
 
 def _numbers(plain: str) -> Counter[str]:

@@ -1,5 +1,7 @@
 """Words that the check of sentences knows: those that say nothing, say the same, or turn a sentence round."""
 
+import re
+
 UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 """Letters of scripts that do not put spaces between words."""
 
@@ -19,6 +21,19 @@ CONDITIONS = _listed(
     "wenn falls sofern soweit nur ausser si sauf seulement salvo sólo solo solamente "
     "tranne soltanto tenzij alleen behalve"
 )
+CONDITION_PHRASES: re.Pattern[str] = re.compile(
+    r"\b(?:subject to|condition(?:al|ed) (?:up)?on|contingent (?:up)?on|depend(?:ing|ent) (?:up)?on|pending"
+    r"|(?:on|under) (?:the )?condition that|(?:as|so) long as|in case|in the event"
+    r"|vorbehaltlich|unter (?:dem )?vorbehalt|unter der (?:bedingung|voraussetzung)|vorausgesetzt|abhängig von"
+    r"|es sei denn|im falle?|für den fall"
+    r"|sous réserve|à (?:la )?condition|pourvu qu|à moins (?:que?|d)|en cas d"
+    r"|(?:subordonn|conditionn)ée?s? (?:à|au)|soumise?s? (?:à|au)"
+    r"|sujet[oa]s? a|a condición|con la condición|siempre que|a menos que|a no ser que|en caso de"
+    r"|(?:supedit|condicion)ad[oa]s? a"
+    r"|(?:subordinat|soggett|condizionat)[oaie]|a condizione|purché|a meno che|in caso di"
+    r"|onder voorbehoud|(?:op|onder de) voorwaarde|mits|afhankelijk van|behoudens|in geval van|ingeval)\b"
+)
+"""Conditions of several words, and those that no other of the languages has as a word."""
 _LINKS = (
     "a an the this that these those it its he she they them him his her hers their theirs there here we us our you your"
     " i me my is are was were be been being am has have had having do does did done of in on at by for to from with as"

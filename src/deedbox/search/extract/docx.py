@@ -32,7 +32,7 @@ def _read_document(package: Package) -> Extraction:
         raise mislabelled("docx", _NO_WORD)
     styles = _first(package, main, "styles")
     levels = word_styles.headings(styles) if styles is not None else {}
-    hidden = word_styles.hidden(styles) if styles is not None else frozenset[str]()
+    hidden = word_styles.HiddenText(styles)
     numbers = Numbers(_first(package, main, "numbering"), styles)
     draft = Draft()
     write(draft, blocks(body, levels, numbers, hidden))

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from email.message import EmailMessage, Message
-from email.parser import BytesParser
+from email.parser import BytesParser, HeaderParser
 from encodings.aliases import aliases
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import MESSAGE_DEPTH, MESSAGE_PARTS
+from deedbox.kernel.limits import MESSAGE_ATTACHMENTS, MESSAGE_DEPTH, MESSAGE_PARTS
 from deedbox.search.extract import enclosed, html
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.kinds import mislabelled
@@ -18,8 +18,8 @@ from deedbox.search.extract.text import Draft, clean
 from deedbox.search.extract.word_xml import damaged
 from deedbox.search.upload import Extraction
 
-_BOUNDARY = re.compile(rb"boundary\s{0,9}=\s{0,9}(?:\"([^\"]{1,200})\"|([^\s;\"]{1,200}))", re.IGNORECASE)
-_MESSAGE = re.compile(rb"content-type\s{0,9}:\s{0,9}message/(?!delivery-status)", re.IGNORECASE)
+_HEAD_LINE = re.compile(rb"From |[\x21-\x39\x3b-\x7e]*:|[\t ]")
+_STRUCTURE = re.compile(rb"multipart|message|boundary", re.IGNORECASE)
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 # What the library raises on a message that is broken in one way or another.
 _BROKEN = (ValueError, LookupError, TypeError, AttributeError, RecursionError, AssertionError)
@@ -67,8 +67,8 @@ def load() -> None:
 
 
 def read(data: bytes, depth: int = 0) -> Extraction:
-    _need_shallow(data)
     try:
+        _Scan().read(data)  # before the library takes its time for many parts
         message = BytesParser(EmailMessage, policy=email.policy.default).parsebytes(data)
         if not any(message[name] for name in ("From", "Date", "Subject", "Received")):
             raise mislabelled("eml", "not a message")
@@ -77,29 +77,72 @@ def read(data: bytes, depth: int = 0) -> Extraction:
         raise BadRequest(damaged("message")) from error
 
 
-def _need_shallow(data: bytes) -> None:
-    """BadRequest for a message whose parts are nested too deep, before the library takes its time for them."""
-    boundaries, head = list[bytes](), list[bytes]()
-    in_head = True
-    for line in data.split(b"\n"):
-        if in_head:
-            if line.strip():
-                head.append(line)
+class _Scan:
+    """Walks through the lines of a message as the library does, and counts its parts and how deep they are nested."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[bytes, bool]] = []
+        """The boundary of each part that holds others, and whether it is a digest; a message has no boundary."""
+        self._parts = 1
+        self._head: list[bytes] | None = []
+        """The lines of the head that is being read; None in a body."""
+        self._is_status = False
+
+    def read(self, data: bytes) -> None:
+        """BadRequest for a message with too many parts, or with parts that are nested too deep."""
+        for line in data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"):
+            if line.startswith(b"--") and self._is_boundary(line[2:].rstrip(b" \t")):
                 continue
-            described, head = b" ".join(head), []
-            declared = _BOUNDARY.search(described)
-            in_head = _MESSAGE.search(described) is not None
-            if declared or in_head:
-                boundaries.append((declared[1] or declared[2] if declared else b"").rstrip())
-            if len(boundaries) > MESSAGE_DEPTH:
-                raise BadRequest(f"The parts of this message are nested more than {MESSAGE_DEPTH} deep")
-        elif line.startswith(b"--"):
-            name = line[2:].rstrip()
-            if name in boundaries:
-                del boundaries[boundaries.index(name) + 1 :]
-                in_head = True
-            elif name.removesuffix(b"--") in boundaries:
-                del boundaries[boundaries.index(name.removesuffix(b"--")) :]
+            if self._head is None:
+                if self._is_status and not line:  # each recipient's block is a part
+                    self._count()
+            elif _HEAD_LINE.match(line):
+                self._head.append(line)
+            else:
+                self._end_head()
+
+    def _is_boundary(self, name: bytes) -> bool:
+        names = [boundary for boundary, _ in self._open]
+        if name and name in names:
+            del self._open[names.index(name) + 1 :]
+            self._begin_part()
+            return True
+        if (name := name.removesuffix(b"--")) and name in names:
+            del self._open[names.index(name) :]
+            self._head, self._is_status = None, False
+            return True
+        return False
+
+    def _begin_part(self) -> None:
+        self._head, self._is_status = [], False
+        self._count()
+
+    def _count(self) -> None:
+        self._parts += 1
+        if self._parts > MESSAGE_PARTS:
+            raise BadRequest(f"This message has more than {MESSAGE_PARTS:,} parts")
+
+    def _end_head(self) -> None:
+        head, self._head = b"\n".join(self._head or []), None
+        in_digest = bool(self._open) and self._open[-1][1]
+        if not in_digest and not _STRUCTURE.search(head):
+            return
+        described = HeaderParser().parsestr(head.decode("ascii", "surrogateescape"))
+        if in_digest:
+            described.set_default_type("message/rfc822")
+        kind = described.get_content_type()
+        if kind == "message/delivery-status":
+            self._is_status = True
+        elif kind.startswith("message/"):
+            self._nest(b"", is_digest=False)
+            self._begin_part()
+        elif kind.startswith("multipart/") and (boundary := described.get_boundary()):
+            self._nest(boundary.encode("ascii", "surrogateescape"), is_digest=kind == "multipart/digest")
+
+    def _nest(self, boundary: bytes, *, is_digest: bool) -> None:
+        self._open.append((boundary, is_digest))
+        if len(self._open) > MESSAGE_DEPTH:
+            raise BadRequest(f"The parts of this message are nested more than {MESSAGE_DEPTH} deep")
 
 
 def _read_message(message: EmailMessage, depth: int) -> Extraction:
@@ -114,8 +157,8 @@ def _read_message(message: EmailMessage, depth: int) -> Extraction:
         draft.add("\n")
         draft.include(_body(body))
     for number, part in enumerate(_attached(message, body)):
-        if number >= MESSAGE_PARTS:
-            raise BadRequest(f"This message has more than {MESSAGE_PARTS:,} attachments")
+        if number >= MESSAGE_ATTACHMENTS:
+            raise BadRequest(f"This message has more than {MESSAGE_ATTACHMENTS:,} attachments")
         enclosed.write(draft, *_file(part), depth + 1)
     return draft.finish()
 

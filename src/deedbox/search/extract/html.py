@@ -8,6 +8,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import HTML_CHARSET_BYTES, HTML_DEPTH, HTML_HIDING_RULES, HTML_TAG_ATTRIBUTES
 from deedbox.search.extract.charset import decode
+from deedbox.search.extract.html_colours import Colours, Shade, declared
 from deedbox.search.extract.html_lines import Lines
 from deedbox.search.extract.text import clean
 from deedbox.search.upload import Extraction
@@ -24,9 +25,14 @@ _HIDDEN_STYLE = re.compile(
     r"|clip-path\s{0,9}:\s{0,9}inset\(\s{0,9}(?:50|100)%)",
     re.IGNORECASE,
 )
+_ZERO = re.compile(r"(?:0|0?\.0)(?:\.?0{0,9})[a-z%]{0,4}")
+_SIZES = ("height", "max-height", "width", "max-width")
+_NO_SCALE = re.compile(
+    r"(?:^|\s)scale(?:3d|x|y)?\(\s{0,9}(?:0?\.?0{0,9}\s{0,9}[,)]|[\d.]{1,9}\s{0,9},\s{0,9}0?\.?0{0,9}\s{0,9}[,)])"
+)
 _HIDING = re.compile(
     r"\shidden|display\s{0,9}:|visibility\s{0,9}:|\srole\s{0,9}=|opacity\s{0,9}:|font-size\s{0,9}:\s{0,9}0"
-    r"|:\s{0,9}-\d{4}|clip",
+    r"|:\s{0,9}-\d{4}|clip|overflow|scale",
     re.IGNORECASE,
 )
 _RULE = re.compile(r"([^{}]{1,500})\{([^{}]{0,5000})\}")
@@ -67,17 +73,21 @@ def read(data: bytes, *, titled: bool = True) -> Extraction:
         lines.end_block()
     if page.body:
         hiding = _HIDING.search(text) is not None
-        _walk(page.body, lines, _hidden_by_rules(page) if hiding else set(), hiding=hiding)
+        rules = _rules(page)
+        colours = Colours(page, text, rules)
+        _walk(page.body, lines, _hidden_by_rules(page, rules) if hiding else set(), colours, hiding=hiding)
     return lines.finish()
 
 
-def _hidden_by_rules(page: LexborHTMLParser) -> set[int]:
-    """The elements that the page's own style sheets hide, by their places in memory.
-
-    Rules for some screens or for paper are not looked at, and no rule makes visible what another has hidden."""
+def _rules(page: LexborHTMLParser) -> list[tuple[str, str]]:
+    """Selectors and style of the page's own style sheets, without rules for some screens or for paper."""
     sheets = "\n".join(node.text() for node in page.css("style"))
-    rules = _RULE.findall(_without_conditions(_COMMENT.sub("", sheets)))
-    selectors = [selector.strip() for selector, style in rules if _HIDDEN_STYLE.search(style)]
+    return [(selector.strip(), style) for selector, style in _RULE.findall(_always(_COMMENT.sub("", sheets)))]
+
+
+def _hidden_by_rules(page: LexborHTMLParser, rules: list[tuple[str, str]]) -> set[int]:
+    """The elements that the rules hide, by their places in memory; no rule makes visible what another has hidden."""
+    selectors = [selector for selector, style in rules if _hides(style)]
     found = set[int]()
     for selector in selectors[:HTML_HIDING_RULES]:
         if not _OF_ALL_PAGES.fullmatch(selector):
@@ -86,7 +96,7 @@ def _hidden_by_rules(page: LexborHTMLParser) -> set[int]:
     return found
 
 
-def _without_conditions(sheet: str) -> str:
+def _always(sheet: str) -> str:
     """The rules that always hold: without those of @media and the like."""
     kept, at = list[str](), 0
     while (begin := sheet.find("@", at)) >= 0:
@@ -127,14 +137,18 @@ def _after(text: str, mark: str, at: int) -> int:
     return found.end() if found else len(text)
 
 
-def _walk(body: LexborNode, lines: Lines, hidden: set[int], *, hiding: bool) -> None:
+def _walk(body: LexborNode, lines: Lines, hidden: set[int], colours: Colours, *, hiding: bool) -> None:
     """Depth first without recursion: hostile pages are deep."""
     node: LexborNode | None = body
-    depth = 0
+    depth, shades = 0, [_around(body, colours)]
     while node is not None:
         child, tag = None, node.tag
         if tag == _TEXT:
-            lines.say(node.text_content or "")
+            words = node.text_content or ""
+            if shades[depth].hides and words.strip():
+                lines.hide(len(" ".join(words.split())))
+                words = " "
+            lines.say(words)
         elif tag is None or tag in _DROPPED:
             pass
         elif hiding and (node.mem_id in hidden or _hidden(node)):
@@ -147,6 +161,8 @@ def _walk(body: LexborNode, lines: Lines, hidden: set[int], *, hiding: bool) -> 
             if child is None:
                 lines.end(tag)
         if child is not None:
+            del shades[depth + 1 :]
+            shades.append(colours.of(node, str(tag), shades[depth]) if colours.matter else shades[depth])
             node, depth = child, depth + 1
             continue
         while node is not None and depth and node.next is None:
@@ -154,6 +170,12 @@ def _walk(body: LexborNode, lines: Lines, hidden: set[int], *, hiding: bool) -> 
             if node is not None:
                 lines.end(str(node.tag))
         node = node.next if node is not None and depth else None
+
+
+def _around(body: LexborNode, colours: Colours) -> Shade:
+    """The colours that the page's root gives to its body."""
+    root = body.parent
+    return colours.of(root, "html", colours.first()) if colours.matter and root is not None else colours.first()
 
 
 def _is_below(node: LexborNode) -> bool:
@@ -173,7 +195,24 @@ def _is_apart(node: LexborNode, tag: str, *, hiding: bool) -> bool:
 
 def _hidden(node: LexborNode) -> bool:
     attributes = node.attributes
-    return bool(attributes) and ("hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style") or "")))
+    return bool(attributes) and ("hidden" in attributes or _hides(attributes.get("style") or ""))
+
+
+def _hides(style: str) -> bool:
+    """Whether these declarations hide an element: it is not displayed, is out of sight, or has no size."""
+    if _HIDDEN_STYLE.search(style):
+        return True
+    if "scale" not in style and "overflow" not in style:
+        return False
+    said = declared(style)
+    if _NO_SCALE.search(said.get("transform", "")) or _ZERO.fullmatch(said.get("scale", "").split(" ")[0]):
+        return True
+    clipped = any(
+        said.get(name, "").startswith(("hidden", "clip")) for name in ("overflow", "overflow-x", "overflow-y")
+    )
+    # What is in the padding shows, as in the usual frame for a film.
+    padded = any(name.startswith("padding") and re.search("[1-9]", value) for name, value in said.items())
+    return clipped and not padded and any(_ZERO.fullmatch(said.get(name, "")) for name in _SIZES)
 
 
 def _leads_elsewhere(node: LexborNode) -> bool:

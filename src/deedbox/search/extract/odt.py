@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from deedbox.kernel.errors import BadRequest
+from deedbox.search.extract import odf_hidden
 from deedbox.search.extract.docx import write
 from deedbox.search.extract.kinds import mislabelled
 from deedbox.search.extract.package import Package, encrypted, opened
@@ -33,10 +34,15 @@ def read(data: bytes) -> Extraction:
 
 def _read_document(package: Package) -> Extraction:
     draft = Draft()
-    if content := package.read("content.xml"):
-        write(draft, _blocks(parsed(content, _NOUN)))
-    if styles := package.read("styles.xml"):
-        for part in parsed(styles, _NOUN).iter(*(f"{{*}}{name}" for name in _ON_EACH_PAGE)):
+    parts = [package.read(name) for name in ("content.xml", "styles.xml")]
+    content, styles = roots = [parsed(part, _NOUN) if part else None for part in parts]
+    if any(map(odf_hidden.hides, parts)):
+        hidden = odf_hidden.HiddenStyles(*roots)
+        draft.hide(sum(odf_hidden.take_out_text(root, hidden) for root in roots if root is not None))
+    if content is not None:
+        write(draft, _blocks(content))
+    if styles is not None:
+        for part in styles.iter(*(f"{{*}}{name}" for name in _ON_EACH_PAGE)):
             write(draft, _blocks(part))
     return draft.finish()
 

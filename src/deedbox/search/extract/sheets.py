@@ -1,19 +1,22 @@
 """An OpenDocument workbook sheet by sheet, each as a page, and each row with the names of its columns."""
 
 import io
+import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from typing import TypeAlias
 
+from lxml import etree
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetVisibleEnum
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import SHEETS
+from deedbox.search.extract import odf_hidden
 from deedbox.search.extract.kinds import mislabelled
 from deedbox.search.extract.package import Package, encrypted, opened
 from deedbox.search.extract.table import write
 from deedbox.search.extract.text import Draft, clean
-from deedbox.search.extract.word_xml import damaged
+from deedbox.search.extract.word_xml import damaged, parsed
 from deedbox.search.upload import Extraction
 
 _NOUN = "workbook"
@@ -28,7 +31,25 @@ def read(data: bytes) -> Extraction:
         if b"encryption-data" in package.read("META-INF/manifest.xml"):
             raise BadRequest(encrypted(_NOUN))
         _check(package)
-    return _read_sheets(data)
+        hidden = 0
+        parts = [package.read(name) for name in ("content.xml", "styles.xml")]
+        if any(map(odf_hidden.hides, parts)):
+            data, hidden = _without_hidden(package, parts)
+    return _read_sheets(data, hidden)
+
+
+def _without_hidden(package: Package, parts: list[bytes]) -> tuple[bytes, int]:
+    """What the library needs of the workbook, without its hidden rows, columns and texts; and their characters."""
+    content, styles = (parsed(part, _NOUN) if part else None for part in parts)
+    if content is None:
+        raise BadRequest(damaged(_NOUN))
+    count = odf_hidden.take_out(content, odf_hidden.HiddenStyles(content, styles))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name in ("mimetype", "META-INF/manifest.xml"):
+            file.writestr(name, package.read(name))
+        file.writestr("content.xml", etree.tostring(content))
+    return out.getvalue(), count
 
 
 def _check(package: Package) -> None:
@@ -37,8 +58,9 @@ def _check(package: Package) -> None:
         package.check(entry)
 
 
-def _read_sheets(data: bytes) -> Extraction:
+def _read_sheets(data: bytes, hidden: int) -> Extraction:
     draft, starts = Draft(), []
+    draft.hide(hidden)
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         if len(book.sheet_names) > SHEETS:

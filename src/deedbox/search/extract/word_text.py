@@ -9,7 +9,7 @@ from lxml import etree
 from deedbox.search.extract.kinds import mislabelled
 from deedbox.search.extract.text import clean
 from deedbox.search.extract.word_numbers import Numbers, Place, place_of
-from deedbox.search.extract.word_styles import BODY_LEVEL, is_hidden, outline_level
+from deedbox.search.extract.word_styles import BODY_LEVEL, HiddenText, outline_level
 from deedbox.search.extract.word_xml import local, refuse_document_type, value
 
 _STRUCTURE = ("p", "tr", "tc", "tbl")
@@ -53,7 +53,7 @@ class _Paragraph:
 class _Reader:
     """Takes the elements of a part as they begin and end; `done` holds the blocks that are complete."""
 
-    def __init__(self, levels: dict[str, int], numbers: Numbers, hidden: frozenset[str]) -> None:
+    def __init__(self, levels: dict[str, int], numbers: Numbers, hidden: HiddenText) -> None:
         self._hidden = hidden
         self.done: list[Block] = []
         self._levels = levels
@@ -110,7 +110,7 @@ class _Reader:
 
     def _inside(self, paragraph: _Paragraph, name: str, element: etree._Element) -> None:
         if name == "t":
-            if self._is_hidden(paragraph, element.getparent()):
+            if self._hidden.holds(paragraph.style, element.getparent()):
                 paragraph.hidden += len(element.text or "")
             else:
                 paragraph.pieces.append(element.text or "")
@@ -129,19 +129,8 @@ class _Reader:
         elif name == "numPr":
             paragraph.place = place_of(element)
 
-    def _is_hidden(self, paragraph: _Paragraph, run: etree._Element | None) -> bool:
-        if paragraph.style in self._hidden:
-            return True
-        for settings in run if run is not None else ():
-            if local(settings.tag) == "rPr":
-                named = (value(one) for one in settings if local(one.tag) == "rStyle")
-                return is_hidden(settings) or not self._hidden.isdisjoint(map(str, named))
-        return False
 
-
-def blocks(
-    xml: bytes, levels: dict[str, int], numbers: Numbers, hidden: frozenset[str] = frozenset()
-) -> Iterator[Block]:
+def blocks(xml: bytes, levels: dict[str, int], numbers: Numbers, hidden: HiddenText) -> Iterator[Block]:
     """The paragraphs and rows of the part; XMLSyntaxError where it is broken, BadRequest if it is not Word's."""
     reader = _Reader(levels, numbers, hidden)
     events = etree.iterparse(

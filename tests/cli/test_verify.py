@@ -174,7 +174,7 @@ def test_time_stamp_is_judged_by_its_form_at_any_later_date(folder: Path, office
     assert (done.returncode, "pyhanko.pdf is extended" in done.stdout) == (0, True), done.stdout
     done = run(folder, "other.pdf", *words)
     assert (done.returncode, "other.pdf is altered" in done.stdout) == (1, True), done.stdout
-    assert "✓ every signature fits the file" in done.stdout
+    assert "✓ every signature matches the file" in done.stdout
     assert "How Acrobat writes them is not documented" in done.stdout
     named = re.search(r"The first (\d+) bytes of this file are a sealed file with a genuine seal", done.stdout)
     assert named is not None

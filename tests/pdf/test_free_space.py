@@ -1,6 +1,7 @@
 """Fields of text tags grow into free space only: never over the text, rules and pictures around their tags."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import numpy as np
 import pypdfium2 as pdfium
@@ -8,6 +9,7 @@ import pytest
 import typst
 from pypdfium2 import raw
 
+from deedbox.cli.demo import contracts
 from deedbox.pdf import intake
 from deedbox.pdf.boxes import Box
 from deedbox.pdf.marks import Place, Tag
@@ -176,3 +178,12 @@ def test_free_space_is_measured_on_the_page_as_displayed(rotate: int) -> None:
     assert inside.size
     assert inside.min() > 240
     assert place.h * rows / 2 == pytest.approx(48)
+
+
+def test_own_letters_that_overhang_their_boxes_do_not_count_as_printed() -> None:
+    """In this contract, two letters of the first tag reach over the space behind them."""
+    pdf = contracts.SECRECY.pdf(datetime(2026, 5, 3, tzinfo=UTC))
+    _, made = drained(intake.take_in(pdf))
+    signatures = [tag.place for tag in made.tags if tag.kind == "signature"]
+    dates = [tag.place for tag in made.tags if tag.kind == "date_signed"]
+    assert len({place.y for place in signatures}) == len({place.w for place in dates}) == 1

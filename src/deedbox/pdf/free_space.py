@@ -1,7 +1,8 @@
 """Free space around a text tag: how far its field may reach before it covers text, rules or pictures."""
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -92,8 +93,8 @@ class FreeSpace:
         ground = int(np.bincount(beneath).argmax()) if beneath.size else _WHITE
         rows, columns = self._part(box)
         ink = np.abs(self._shades[rows, columns].astype(np.int16) - ground) > _ALIKE
-        for letter in own:
-            down, across = self._part(letter, _EDGE)
+        for part in [*own, *_joints(own)]:
+            down, across = self._part(part, _EDGE)
             ink[_within(down, rows), _within(across, columns)] = False
         return ink | self._taken[rows, columns]
 
@@ -111,6 +112,14 @@ class FreeSpace:
 def _within(part: slice, whole: slice) -> slice:
     """The part as counted from the start of the whole; empty if it lies outside."""
     return slice(max(part.start - whole.start, 0), max(part.stop - whole.start, 0))
+
+
+def _joints(letters: Sequence[Box]) -> Iterator[Box]:
+    """Each two neighbours of a line together: a letter may reach over the space behind it."""
+    for one, other in itertools.pairwise(letters):
+        high = max(one[3] - one[1], other[3] - other[1])
+        if abs(one[1] - other[1]) < high and abs(other[0] - one[2]) < high:
+            yield _around((one, other))
 
 
 def _around(boxes: Iterable[Box]) -> Box:

@@ -304,15 +304,16 @@ _MONEY = re.compile(
 )
 _LIMITS_AFTER = {
     "en": (
-        "or more|or over|or above|or greater|or higher|or longer|or upwards?|and above|and over|and more|and up"
-        "|and upwards?|upwards|or later|or older|at least|at a minimum|minimum",
-        "or less|or fewer|or below|or under|or lower|or shorter|or earlier|or younger|and below|and under|and less|and fewer|at most"
-        "|at the most|at a maximum|maximum|tops",
+        "or more|or over|or above|or greater|or higher|or longer|or upwards?|and above|and over|and more"
+        "|and up|and upwards?|upwards|or later|or older|at least|at a minimum|minimum",
+        "or less|or fewer|or below|or under|or lower|or shorter|or earlier|or younger|and below|and under"
+        "|and less|and fewer|at most|at the most|at a maximum|maximum|tops",
     ),
     "de": (
-        "oder mehr|und mehr|oder darüber|und darüber|oder höher|und höher|oder länger|oder später|oder älter|aufwärts|und aufwärts"
-        "|mindestens|wenigstens",
-        "oder weniger|und weniger|oder darunter|und darunter|oder niedriger|oder kürzer|oder früher|oder jünger|höchstens|maximal",
+        "oder mehr|und mehr|oder darüber|und darüber|oder höher|und höher|oder länger|oder später|oder älter"
+        "|aufwärts|und aufwärts|mindestens|wenigstens",
+        "oder weniger|und weniger|oder darunter|und darunter|oder niedriger|oder kürzer|oder früher"
+        "|oder jünger|höchstens|maximal",
     ),
     "fr": (
         "ou plus|et plus|ou davantage|et davantage|et au-delà|ou au-delà|ou plus tard|au moins|au minimum|minimum",
@@ -327,8 +328,10 @@ _LIMITS_AFTER = {
         "o meno|e meno|o inferiore|o precedente|in giù|al massimo|come massimo|al più",
     ),
     "nl": (
-        "of meer|en meer|of hoger|en hoger|en daarboven|of langer|of later|of ouder|minstens|ten minste|tenminste|minimaal",
-        "of minder|en minder|of lager|en lager|en daaronder|of korter|of eerder|of jonger|hoogstens|maximaal|ten hoogste",
+        "of meer|en meer|of hoger|en hoger|en daarboven|of langer|of later|of ouder|minstens|ten minste"
+        "|tenminste|minimaal",
+        "of minder|en minder|of lager|en lager|en daaronder|of korter|of eerder|of jonger|hoogstens|maximaal"
+        "|ten hoogste",
     ),
 }
 """What follows a number or the thing that is counted: a lower limit, then an upper one."""

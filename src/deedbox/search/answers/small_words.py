@@ -304,31 +304,34 @@ _MONEY = re.compile(
 )
 _LIMITS_AFTER = {
     "en": (
-        "or more|or over|or above|or greater|or higher|or longer|or upwards?|and above|and over|and more|and up"
-        "|and upwards?|upwards|at least|at a minimum|minimum",
-        "or less|or fewer|or below|or under|or lower|or shorter|and below|and under|and less|and fewer|at most"
-        "|at the most|at a maximum|maximum|tops",
+        "or more|or over|or above|or greater|or higher|or longer|or upwards?|and above|and over|and more"
+        "|and up|and upwards?|upwards|or later|or older|at least|at a minimum|minimum",
+        "or less|or fewer|or below|or under|or lower|or shorter|or earlier|or younger|and below|and under"
+        "|and less|and fewer|at most|at the most|at a maximum|maximum|tops",
     ),
     "de": (
-        "oder mehr|und mehr|oder darüber|und darüber|oder höher|und höher|oder länger|aufwärts|und aufwärts"
-        "|mindestens|wenigstens",
-        "oder weniger|und weniger|oder darunter|und darunter|oder niedriger|oder kürzer|höchstens|maximal",
+        "oder mehr|und mehr|oder darüber|und darüber|oder höher|und höher|oder länger|oder später|oder älter"
+        "|aufwärts|und aufwärts|mindestens|wenigstens",
+        "oder weniger|und weniger|oder darunter|und darunter|oder niedriger|oder kürzer|oder früher"
+        "|oder jünger|höchstens|maximal",
     ),
     "fr": (
-        "ou plus|et plus|ou davantage|et davantage|et au-delà|ou au-delà|au moins|au minimum|minimum",
+        "ou plus|et plus|ou davantage|et davantage|et au-delà|ou au-delà|ou plus tard|au moins|au minimum|minimum",
         "ou moins|et moins|ou en dessous|et en dessous|ou au-dessous|et au-dessous|au plus|au maximum|maximum",
     ),
     "es": (
-        "o más|y más|o superior|o mayor|en adelante|al menos|por lo menos|como mínimo",
-        "o menos|y menos|o inferior|o menor|como máximo|a lo sumo",
+        "o más|y más|o superior|o mayor|o más tarde|o posterior|en adelante|al menos|por lo menos|como mínimo",
+        "o menos|y menos|o inferior|o menor|o anterior|como máximo|a lo sumo",
     ),
     "it": (
-        "o più|e più|o oltre|e oltre|o superiore|in su|almeno|come minimo|al minimo",
-        "o meno|e meno|o inferiore|in giù|al massimo|come massimo|al più",
+        "o più|e più|o oltre|e oltre|o superiore|o successivo|in su|almeno|come minimo|al minimo",
+        "o meno|e meno|o inferiore|o precedente|in giù|al massimo|come massimo|al più",
     ),
     "nl": (
-        "of meer|en meer|of hoger|en hoger|en daarboven|of langer|minstens|ten minste|tenminste|minimaal",
-        "of minder|en minder|of lager|en lager|en daaronder|of korter|hoogstens|maximaal|ten hoogste",
+        "of meer|en meer|of hoger|en hoger|en daarboven|of langer|of later|of ouder|minstens|ten minste"
+        "|tenminste|minimaal",
+        "of minder|en minder|of lager|en lager|en daaronder|of korter|of eerder|of jonger|hoogstens|maximaal"
+        "|ten hoogste",
     ),
 }
 """What follows a number or the thing that is counted: a lower limit, then an upper one."""
@@ -468,7 +471,7 @@ def language(code: str) -> Language:
 def _limits_after(code: str, numbers: Iterable[str]) -> re.Pattern[str] | None:
     if code not in _LIMITS_AFTER:
         return None
-    least, most = _LIMITS_AFTER[code]
+    least, most = ("|".join(sorted(each.split("|"), key=len, reverse=True)) for each in _LIMITS_AFTER[code])
     # "10 or more than 20" and "10 seats, at least 5 tables" have limits of the number that follows.
     no_number = rf"(?!\s+(?:(?:than|als|dan|que|di|de)\s+)?(?:\d|(?:{'|'.join(numbers)})\b))"
     return re.compile(

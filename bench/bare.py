@@ -10,8 +10,8 @@ import msgspec
 from bench.seal import NOW, make_hierarchy, ours
 from deedbox.kernel.clock import instant
 from deedbox.pdf import certificate, intake, mark, signature_block, verify
-from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
-from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, CompletionCertificate, LabeledText
+from deedbox.pdf.marks import Mark, Marks, PageRect
 
 _AT = instant(NOW)
 _EVENTS = 12
@@ -26,25 +26,27 @@ def _plain(value: object) -> Any:
 
 
 def _marks(signers: int) -> Marks:
-    places = [Place(1, 0.1, 0.7 + 0.1 * number, 0.35, 0.06) for number in range(signers)]
+    places = [PageRect(1, 0.1, 0.7 + 0.1 * number, 0.35, 0.06) for number in range(signers)]
     caption = ("Ann Example", _AT, "1234ABCD")
     return Marks(tuple(Mark("signature", place, text="Ann Example", caption=caption) for place in places))
 
 
-def _completion(signers: int) -> Completion:
+def _completion(signers: int) -> CompletionCertificate:
     """Of another document each time: typst does not lay out again what it has just laid out."""
     at = f"{secrets.randbelow(60):02}:{secrets.randbelow(60):02} UTC"
     people = tuple(
         CertifiedSigner(
             f"sgn_{secrets.token_hex(13)}", "Ann Example", "ann@example.com", identity="Personal link", signed_at=at,
-            steps=(Told("Invited", at), Told("Opened", at)), consent="I agree.", signature_text="Ann Example",
+            steps=(LabeledText("Invited", at), LabeledText("Opened", at)),
+            consent="I agree.",
+            signature_text="Ann Example",
         )
         for _ in range(signers)
     )  # fmt: skip
     hashes = [secrets.token_hex(32) for _ in range(_EVENTS)]
     events = tuple(CertifiedEvent(at, "signer.signed", "Ann Example", hash=one) for one in hashes)
     file = CertifiedFile("lease.pdf", 3, secrets.token_hex(32), secrets.token_hex(32))
-    return Completion(
+    return CompletionCertificate(
         f"Lease {secrets.token_hex(2)}", f"doc_{secrets.token_hex(13)}", "AAAA-BBBB",
         f"https://deedbox.example/verify/{secrets.token_hex(4)}", _AT, at, (file,), people, events, hashes[-1],
         created_at=at, sent_at=at, seal_level="B-LT", seal_certificate="0" * 64, seal_timestamp=at,

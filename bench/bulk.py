@@ -203,7 +203,7 @@ def counting() -> Iterator[Counter[str]]:
 
 async def count_statements(place: Place, template_id: str) -> float:
     """Statements a row, of rows that are sent in this process."""
-    async with wiring.opened(_settings(place)) as deedbox:
+    async with wiring.open_installation(_settings(place)) as deedbox:
         whose = "select workspace_id from templates where id = :id"
         [(workspace,)] = await deedbox.db.read(lambda tx: tx.all(whose, id=template_id))
         new = NewBulkSend(name="Counted", template_id=template_id)
@@ -211,11 +211,11 @@ async def count_statements(place: Place, template_id: str) -> float:
             ReadRow(n, None, NewRow(key=str(n), roles={"Tenant": NewSigner("Ann", f"ann{n}@example.com")}))
             for n in range(COUNTED)
         ]
-        begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.office, workspace, new))
-        report = await accept.checked(deedbox.office, deedbox.box, begun, iter(rows))
+        begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.services, workspace, new))
+        report = await accept.check_rows(deedbox.services, deedbox.box, begun, iter(rows))
 
         def take(tx: Tx) -> None:
-            with deedbox.office.desk(tx, workspace) as desk:
+            with deedbox.services.action(tx, workspace) as desk:
                 accept.accept(desk, begun, report)
 
         await deedbox.db.write(take)
@@ -227,12 +227,12 @@ async def count_statements(place: Place, template_id: str) -> float:
 
 async def bare(place: Place, beside: Place) -> float:
     """Rows a second if the same rows of all tables are only inserted, in slices of the same size."""
-    async with wiring.opened(_settings(place)) as deedbox:
+    async with wiring.open_installation(_settings(place)) as deedbox:
         [(batch,)] = await deedbox.db.read(lambda tx: tx.all("select max(id) from bulk_sends"))
         tables = await deedbox.db.read(lambda tx: _written(tx, batch))
         workspace = await deedbox.db.read(lambda tx: _rows(tx, "select * from workspaces"))
         blobs = await deedbox.db.read(lambda tx: _rows(tx, "select * from blobs"))
-    async with wiring.opened(_settings(beside)) as empty:
+    async with wiring.open_installation(_settings(beside)) as empty:
         await empty.db.write(lambda tx: _insert(tx, "workspaces", workspace))
         await empty.db.write(lambda tx: _insert(tx, "blobs", blobs))
         documents = len(tables["documents"])

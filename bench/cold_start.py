@@ -52,7 +52,7 @@ class Library:
 
     async def fill(self, data: Path, count: int) -> None:
         """Adds so many chunks, as index runs would leave them."""
-        async with wiring.opened(load(os.environ, {"data_dir": data})) as deedbox:
+        async with wiring.open_installation(load(os.environ, {"data_dir": data})) as deedbox:
             workspace = await deedbox.db.read(_workspace)
             for vectors, texts in self._corpus.blocks(count):
                 for start in range(0, len(texts), CHUNKS_PER_UPLOAD):
@@ -64,18 +64,18 @@ class Library:
 
     async def mark(self, data: Path) -> None:
         """Adds the chunk that is asked for."""
-        async with wiring.opened(load(os.environ, {"data_dir": data})) as deedbox:
+        async with wiring.open_installation(load(os.environ, {"data_dir": data})) as deedbox:
             vector = self._corpus.vectors(1)[0].astype("<f4").tobytes()
             made = [(Chunk(0, MARKED, 0, 1, 1, None), vector)]
             await self._add(deedbox, await deedbox.db.read(_workspace), made)
 
-    async def _add(self, deedbox: wiring.Deedbox, workspace: str, made: list[tuple[Chunk, bytes]]) -> None:
+    async def _add(self, deedbox: wiring.Installation, workspace: str, made: list[tuple[Chunk, bytes]]) -> None:
         self._uploads += 1
         await deedbox.db.write(lambda tx: add_upload(tx, workspace, self.recipe, made, self._uploads, deedbox))
 
     async def snapshot(self, data: Path) -> Snapshot:
         """The snapshot that a server makes of it."""
-        async with wiring.opened(load(os.environ, {"data_dir": data})) as deedbox:
+        async with wiring.open_installation(load(os.environ, {"data_dir": data})) as deedbox:
             workspace, now = await deedbox.db.read(_workspace), deedbox.clock.now()
             job = jobs.NewJob(SNAPSHOT_JOB, workspace_id=workspace)
             await deedbox.db.write(lambda tx: jobs.enqueue(tx, job, now=now))
@@ -85,7 +85,7 @@ class Library:
             return made
 
     async def forget(self, data: Path, made: Snapshot) -> None:
-        async with wiring.opened(load(os.environ, {"data_dir": data})) as deedbox:
+        async with wiring.open_installation(load(os.environ, {"data_dir": data})) as deedbox:
             await deedbox.db.write(lambda tx: store.drop(tx, made.id, deedbox.clock.now()))
 
 

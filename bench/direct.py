@@ -13,8 +13,8 @@ from deedbox.search import query_syntax
 from deedbox.search.embed import models
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.extract.text import clean
-from deedbox.search.fusion import fused
-from deedbox.search.index import Change, Entry, Hit
+from deedbox.search.fusion import fuse
+from deedbox.search.index import ChunkEntry, Hit, IndexChange
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.query_syntax import Wording
 from deedbox.search.upload import Chunk, Extraction
@@ -41,7 +41,7 @@ class Direct:
         rows = iter(self._runner.run(self._vectors(list(self._texts.values()))))
         for first in range(0, len(cut), AT_ONCE):
             some = [
-                Change(upload_id(at), self._entries(self._names[at], parts, rows))
+                IndexChange(upload_id(at), self._entries(self._names[at], parts, rows))
                 for at, parts in enumerate(cut[first : first + AT_ONCE], first)
             ]
             self._index.apply(some, first + len(some))
@@ -56,9 +56,9 @@ class Direct:
             rows += list(await self._embedder.embed(texts[first : first + AT_ONCE], urgent=False, role="passage"))
         return rows
 
-    def _entries(self, name: str, parts: list[Chunk], rows: Iterator[Floats]) -> list[Entry]:
+    def _entries(self, name: str, parts: list[Chunk], rows: Iterator[Floats]) -> list[ChunkEntry]:
         return [
-            Entry(one.number, one.text, next(rows).astype("<f4").tobytes(), "" if at else name)
+            ChunkEntry(one.number, one.text, next(rows).astype("<f4").tobytes(), "" if at else name)
             for at, one in enumerate(parts)
         ]
 
@@ -81,7 +81,7 @@ class Direct:
             self._asked[query] = self._runner.run(asked)[0]
         if mode == "semantic":
             return self._index.near(self._asked[query], top)
-        return fused(self._index.candidates(self._asked[query], words.text, top, None, words.sieve), top)
+        return fuse(self._index.candidates(self._asked[query], words.text, top, None, words.sieve), top)
 
 
 def upload_id(number: int) -> str:

@@ -32,8 +32,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
-from deedbox.search.fusion import fused
-from deedbox.search.index import Change, Entry, Index
+from deedbox.search.fusion import fuse
+from deedbox.search.index import ChunkEntry, Index, IndexChange
 from deedbox.search.index.folders import IndexFolders
 from deedbox.search.index.postgres.indexes import PostgresIndexes
 from deedbox.search.index.postgres.store import indexes as index_rows
@@ -131,7 +131,7 @@ def measure(name: str, index: Index, asked: Questions, rounds: int) -> str:
 def hybrid(index: Index, asked: Questions) -> Callable[[int], object]:
     """Both legs of a query and their fusion."""
     top = limits.LEG_CANDIDATES
-    return lambda number: fused(index.candidates(asked.vectors[number], asked.texts[number], top), top)
+    return lambda number: fuse(index.candidates(asked.vectors[number], asked.texts[number], top), top)
 
 
 def recall(index: Index, asked: Questions) -> float:
@@ -211,7 +211,7 @@ def judge(path: Path, folder: Path, url: str) -> None:
     documents, queries = embedded_vectors([path], None)
     names = list(judged["docs"])
     filled = [
-        Change(f"upl_{name}", [Entry(0, "\n\n".join(judged["docs"][name]), row.astype("<f4").tobytes())])
+        IndexChange(f"upl_{name}", [ChunkEntry(0, "\n\n".join(judged["docs"][name]), row.astype("<f4").tobytes())])
         for name, row in zip(names, documents, strict=True)
     ]
     asked = dict(zip(judged["queries"], queries, strict=True))
@@ -225,7 +225,7 @@ def judge(path: Path, folder: Path, url: str) -> None:
         settle(db, index)
         scores = []
         for name, gains in judged["qrels"].items():
-            hits = fused(index.candidates(asked[name], judged["queries"][name], top), top)
+            hits = fuse(index.candidates(asked[name], judged["queries"][name], top), top)
             scores.append(ndcg([hit.upload_id.removeprefix("upl_") for hit in hits], gains))
         return sum(scores) / len(scores)
 

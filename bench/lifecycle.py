@@ -300,7 +300,7 @@ def serving(place: Place, key: str, pdf: bytes, *words: str) -> Iterator[Server]
 async def fill(place: Place, ids: Sequence[str], count: int) -> None:
     """Copies of these documents, until there are so many."""
     settings = Settings(data_dir=place.data, database_url=Secret(place.url) if place.url else None)
-    async with wiring.opened(settings) as deedbox:
+    async with wiring.open_installation(settings) as deedbox:
         samples = await deedbox.db.read(lambda tx: [filling.Sample(tx, one) for one in ids])
         kinds = [samples[0]] * COMPLETED_IN_TEN + [samples[1]] * (9 - COMPLETED_IN_TEN) + [samples[2]]
         for first, size in filling.batches(count - 1):

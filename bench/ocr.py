@@ -138,7 +138,7 @@ def main() -> None:
     wish = options.wish()
     kept = ROOT / ".cache" / "models"
     with tempfile.TemporaryDirectory() as folder:
-        models = kept if model.is_installed(kept) else Path(folder)
+        models = kept if model.is_present(kept) else Path(folder)
         if models != kept:
             install.install(models, lambda *_: None)
         print(f"OCR of a contract's page at {DPI} dpi, {wish.words} words, median of {wish.rounds}:")

@@ -86,7 +86,7 @@ def made(workspace: str, number: int, moment: datetime) -> Packet:
 
 async def fill(data: Path, count: int) -> None:
     """So many documents of the one workspace, and the address of whoever looks at them."""
-    async with wiring.opened(Settings(data_dir=data)) as deedbox:
+    async with wiring.open_installation(Settings(data_dir=data)) as deedbox:
         first = await deedbox.db.read(accounts.first_workspace)
         assert first is not None
         workspace = str(first[0])

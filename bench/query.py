@@ -19,8 +19,8 @@ from bench.measure import median, peers_python, process, temporary_folder
 from bench.options import NOT_MEASURED, Options, tell
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.search.fusion import fused
-from deedbox.search.index import Candidate, Change, Entry, Hit
+from deedbox.search.fusion import fuse
+from deedbox.search.index import Candidate, ChunkEntry, Hit, IndexChange
 from deedbox.search.index.local import LocalIndex
 
 CHUNKS_PER_UPLOAD = 10
@@ -63,11 +63,11 @@ def upload_id(row: int) -> str:
     return f"upl_{row // CHUNKS_PER_UPLOAD:026d}"
 
 
-def changes(vectors: Floats, texts: list[str], begin: int) -> Iterator[Change]:
+def changes(vectors: Floats, texts: list[str], begin: int) -> Iterator[IndexChange]:
     for at in range(0, len(vectors), CHUNKS_PER_UPLOAD):
         rows = range(at, min(at + CHUNKS_PER_UPLOAD, len(vectors)))
-        entries = [Entry(row - at, texts[row], vectors[row].astype("<f4").tobytes()) for row in rows]
-        yield Change(upload_id(begin + at), entries)
+        entries = [ChunkEntry(row - at, texts[row], vectors[row].astype("<f4").tobytes()) for row in rows]
+        yield IndexChange(upload_id(begin + at), entries)
 
 
 def built(folder: Path, corpus: Corpus, size: int, queries: int, keep: Path | None) -> Asked:
@@ -122,7 +122,7 @@ class Engine:
         """Of both legs with their fusion, and of each alone."""
         queries, top = len(self._asked.texts), limits.LEG_CANDIDATES
         return Times(
-            times(lambda number: fused(self._candidates(number, top), top), queries),
+            times(lambda number: fuse(self._candidates(number, top), top), queries),
             times(lambda number: self._near(number, top), queries),
             times(lambda number: self._words(number, top), queries),
         )

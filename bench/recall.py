@@ -20,7 +20,7 @@ from bench.query import times
 from bench.ranking import SAMPLE
 from deedbox.kernel import limits
 from deedbox.search.embed.local import LocalEmbedder
-from deedbox.search.index import Change, Entry
+from deedbox.search.index import ChunkEntry, IndexChange
 from deedbox.search.index.local import LocalIndex
 
 AT_ONCE = 32
@@ -62,8 +62,8 @@ def measure(wish: Any, folder: Path, documents: Floats, queries: Floats) -> None
     index, top = LocalIndex(folder, documents.shape[1], "bench"), limits.LEG_CANDIDATES
     for begin in range(0, len(documents), AT_ONCE):
         block = documents[begin : begin + AT_ONCE]
-        entries = [Entry(0, "-", row.astype("<f4").tobytes()) for row in block]
-        changes = [Change(f"upl_{begin + at:026d}", [made]) for at, made in enumerate(entries)]
+        entries = [ChunkEntry(0, "-", row.astype("<f4").tobytes()) for row in block]
+        changes = [IndexChange(f"upl_{begin + at:026d}", [made]) for at, made in enumerate(entries)]
         index.apply(changes, begin + len(block))
     exact = np.argsort(-(queries @ documents.T), axis=1, kind="stable")[:, :top]
     recalls = []

@@ -50,7 +50,7 @@ def made(workspace: str, number: int) -> Packet:
 
 async def fill(data: Path, rows: int) -> None:
     """Documents of the one workspace."""
-    async with wiring.opened(Settings(data_dir=data)) as deedbox:
+    async with wiring.open_installation(Settings(data_dir=data)) as deedbox:
         first = await deedbox.db.read(accounts.first_workspace)
         assert first is not None
         for start in range(0, rows, BATCH):

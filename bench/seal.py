@@ -42,13 +42,13 @@ from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.clock import SystemClock, stopwatch
-from deedbox.kernel.crypto import Box, make_ring
+from deedbox.kernel.crypto import ValueCipher, create_key_file
 from deedbox.kernel.db.migrate import migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.pdf import seal
-from deedbox.pdf.cms import Signer
-from deedbox.pdf.pdf_sandbox import Workshop
-from deedbox.pdf.seal import Order, SealIdentity
+from deedbox.pdf.cms import CmsSigner
+from deedbox.pdf.pdf_sandbox import PdfSandbox
+from deedbox.pdf.seal import SealIdentity, SealParameters
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.signing.completion.seal import Sealer, SealRequest
 
@@ -66,7 +66,7 @@ class Hierarchy(NamedTuple):
 
 def make_hierarchy() -> Hierarchy:
     root = issue.make_root("Bench", now=NOW)
-    issuing = issue.make_issuing(root, "Bench", None, now=NOW)
+    issuing = issue.issue_intermediate(root, "Bench", None, now=NOW)
     timestamp_unit = issue.make_timestamp_unit(root, "Bench", None, now=NOW)
     crls = [issue.make_crl(one, [], 1, issue.ROOT_CRL_LIFE, now=NOW) for one in (root, issuing)]
     return Hierarchy(root, issuing, timestamp_unit, issue.make_seal(issuing, "Bench", None, now=NOW), crls)
@@ -90,12 +90,12 @@ def make_pdf(size: int) -> bytes:
 def ours(data: bytes, issued: Hierarchy) -> Callable[[], bytes]:
     """One seal as the product makes it, sandbox and disk left out."""
     identity = SealIdentity(issued.seal.key, issued.seal.der, [issued.issuing.der, issued.root.der], issued.crls)
-    unit = Timestamper(Signer(issued.timestamp_unit.key, issued.timestamp_unit.der))
+    unit = Timestamper(CmsSigner(issued.timestamp_unit.key, issued.timestamp_unit.der))
     certificates = [one.der for one in (issued.root, issued.issuing, issued.timestamp_unit, issued.seal)]
     room = seal.room_for(identity, unit.most_bytes)
 
     def once() -> bytes:
-        order = Order(room=room, signed_at=NOW, certificates=certificates, crls=issued.crls)
+        order = SealParameters(room=room, signed_at=NOW, certificates=certificates, crls=issued.crls)
         pieces, steps = [], seal.prepare(data, order)
         while True:
             try:
@@ -103,7 +103,7 @@ def ours(data: bytes, issued: Hierarchy) -> Callable[[], bytes]:
             except StopIteration as end:
                 place = end.value
                 break
-        digits = seal.filled(place, seal.cms_for(place.digest, identity, unit, NOW))
+        digits = seal.hex_contents(place, seal.cms_for(place.digest, identity, unit, NOW))
         return b"".join([*pieces[:-1], b"<", digits, pieces[-1][len(digits) + 1 :]])
 
     return once
@@ -129,7 +129,7 @@ def stock(data: bytes, issued: Hierarchy) -> Callable[[], bytes]:
     registry = SimpleCertificateStore()  # type: ignore[no-untyped-call]
     registry.register_multiple([issuing])
     signer = signers.SimpleSigner(own, asn1_keys.PrivateKeyInfo.load(issued.seal.key_der), registry)
-    timestamper = InProcess(Timestamper(Signer(issued.timestamp_unit.key, issued.timestamp_unit.der)))
+    timestamper = InProcess(Timestamper(CmsSigner(issued.timestamp_unit.key, issued.timestamp_unit.der)))
     metadata = signers.PdfSignatureMetadata(
         field_name="Seal",
         md_algorithm="sha256",
@@ -205,11 +205,11 @@ class Installation:
     def __init__(self, folder: Path) -> None:
         self.clock = SystemClock()
         migrate_sqlite(folder / "deedbox.sqlite", NOW)
-        make_ring(folder / "master.key")
+        create_key_file(folder / "master.key")
         self.db = SqliteDatabase(folder / "deedbox.sqlite")
         self.blobs = LocalBlobs(folder / "blobs")
-        self.workshop = Workshop(1)
-        self.certificates = Certificates(self.db, Box(folder / "master.key"), self.clock, None)
+        self.workshop = PdfSandbox(1)
+        self.certificates = Certificates(self.db, ValueCipher(folder / "master.key"), self.clock, None)
         self.sealer = Sealer(self.blobs, self.workshop, self.certificates, self.clock)
         self.workspace = ""
 

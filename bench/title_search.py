@@ -49,7 +49,7 @@ class Client(NamedTuple):
 
 async def other_key(data: Path) -> str:
     """A key of another workspace, which has a template and no documents."""
-    async with wiring.opened(Settings(data_dir=data)) as deedbox:
+    async with wiring.open_installation(Settings(data_dir=data)) as deedbox:
         now = deedbox.clock.now()
 
         def add(tx: Tx) -> str:

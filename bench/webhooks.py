@@ -28,7 +28,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.settings import Networks, Settings
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import NewHook
-from deedbox.wiring import Deedbox
+from deedbox.wiring import Installation
 
 RATE = 100
 WORKERS = 4
@@ -36,7 +36,7 @@ DATA = {"document_id": "doc_0", "title": "Lease agreement", "status": "sent", "m
 
 
 class Office:
-    def __init__(self, wish: Any, deedbox: Deedbox, workspace: str, port: int) -> None:
+    def __init__(self, wish: Any, deedbox: Installation, workspace: str, port: int) -> None:
         self.wish = wish
         self.deedbox = deedbox
         self.workspace = workspace
@@ -81,7 +81,7 @@ class Office:
 @contextlib.asynccontextmanager
 async def opened(wish: Any, folder: Path, port: int) -> AsyncIterator[Office]:
     settings = Settings(data_dir=folder, egress_allow=Networks(networks("127.0.0.0/8")))
-    async with wiring.opened(settings) as deedbox:
+    async with wiring.open_installation(settings) as deedbox:
         now = deedbox.clock.now()
         workspace = await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))
         yield Office(wish, deedbox, workspace.id, port)

@@ -28,7 +28,7 @@ from deedbox.kernel.settings import Settings
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed.local import LocalEmbedder
-from deedbox.search.upload import Chunk, Upload
+from deedbox.search.upload import Chunk, LibraryUpload
 
 CHUNKS_PER_UPLOAD = 100
 CLIENTS = 16
@@ -43,7 +43,7 @@ async def fill(folder: Path, count: int) -> None:
     model = default_model()
     embedder = LocalEmbedder(MODELS, model, size=limits.CHUNK_TOKENS, overlap=limits.CHUNK_OVERLAP)
     corpus, number = Prose(), 0
-    async with wiring.opened(Settings(data_dir=folder, models_dir=MODELS)) as deedbox:
+    async with wiring.open_installation(Settings(data_dir=folder, models_dir=MODELS)) as deedbox:
         first = await deedbox.db.read(accounts.first_workspace)
         assert first is not None
         workspace = str(first[0])
@@ -64,12 +64,12 @@ async def fill(folder: Path, count: int) -> None:
 
 
 def add_upload(
-    tx: Tx, workspace: str, recipe: str, made: list[tuple[Chunk, bytes]], number: int, deedbox: wiring.Deedbox
+    tx: Tx, workspace: str, recipe: str, made: list[tuple[Chunk, bytes]], number: int, deedbox: wiring.Installation
 ) -> None:
     """What an index run writes for one document."""
     now = deedbox.clock.now()
     sha256 = hashlib.sha256(str(number).encode()).hexdigest()
-    upload = Upload(
+    upload = LibraryUpload(
         new_id("upl", now), workspace, f"{number}.txt", "text/plain", 1, sha256, 1, 1, "indexed", None, None, 1,
         instant(now), instant(now),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import msgspec
 from deedbox import cli
 from deedbox.accounts.scopes import SCOPES, SEARCH_SCOPES, SHORTHANDS
 from deedbox.accounts.tiers import TIERS
-from deedbox.kernel.constraints import declared
+from deedbox.kernel.constraints import constraints_of
 from deedbox.kernel.errors import MEANING
 from deedbox.kernel.settings import Settings, variable
 from deedbox.web.app import ROUTES
@@ -106,7 +106,7 @@ def routes() -> str:
     holders: dict[str, list[str]] = {}
     kinds = fields.held(each for handler in ROUTES for each in bodies(handler))
     for kind in sorted(kinds, key=lambda kind: kind.__name__):
-        for constraint in declared(kind):
+        for constraint in constraints_of(kind):
             holders.setdefault(constraint.sentence, []).append(f"`{kind.__name__}`")
     lines += [f"| {sentence} | {', '.join(names)} |" for sentence, names in holders.items()]
     return "\n".join(lines) + "\n"

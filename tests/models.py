@@ -26,7 +26,7 @@ def models_dir() -> Path:
 @pytest.fixture(scope="session")
 def ocr_dir() -> Path:
     """The folder in which the models that read scans are installed."""
-    _need("OCR", lambda: ocr_model.is_installed(MODELS), models.OCR)
+    _need("OCR", lambda: ocr_model.is_present(MODELS), models.OCR)
     return MODELS
 
 

@@ -19,7 +19,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.s3.bucket import Bucket
-from deedbox.kernel.s3.place import Access, Place
+from deedbox.kernel.s3.place import Access, BucketPrefix
 from deedbox.kernel.settings.fields import variable
 from tests.server import environment
 
@@ -41,14 +41,14 @@ class Store:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._owner = Bucket(Place("none"), self.access())
+        self._owner = Bucket(BucketPrefix("none"), self.access())
 
     def access(self, address: str = "") -> Access:
         return Access(address or self.address, "us-east-1", Secret("test"), Secret("test-secret"))
 
     def bucket(self, *, prefix: str = PREFIX, locked: bool = False, address: str = "") -> Bucket:
         """A new bucket, asked for at this address or the store's own."""
-        made = Bucket(Place(f"test-{os.getpid()}-{next(_numbers)}", prefix), self.access(address))
+        made = Bucket(BucketPrefix(f"test-{os.getpid()}-{next(_numbers)}", prefix), self.access(address))
         client(self._owner).create_bucket(Bucket=made.place.bucket, ObjectLockEnabledForBucket=locked)
         if not address:  # making a client takes long, and one knows no bucket
             made._made = client(self._owner)

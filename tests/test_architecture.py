@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import deedbox
-from deedbox.kernel.errors import MEANING, Code
+from deedbox.kernel.errors import MEANING, ErrorCode
 from deedbox.web import app
 from deedbox.web.public import authority
 
@@ -217,7 +217,7 @@ def test_no_route_takes_the_place_of_what_is_done_before_every_route() -> None:
 
 
 def test_every_error_code_has_a_meaning() -> None:
-    assert set(MEANING) == set(Code)
+    assert set(MEANING) == set(ErrorCode)
     assert [code for code, meaning in MEANING.items() if len(meaning) < 20 or not meaning.endswith(".")] == []
 
 

@@ -42,7 +42,7 @@ class PeopleMail:
 
     def invite(self, tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> Sent:
         """Makes an invitation, and mails its link where an address is given."""
-        from deedbox.mail import Member
+        from deedbox.mail import MemberMail
 
         record, token = invitations.make(tx, caller, new, now=now)
         link = f"{self._address()}/join/{token.reveal()}"
@@ -51,7 +51,7 @@ class PeopleMail:
         workspace = workspaces.find(tx, caller.workspace_id).name
         inviter = caller.name if is_id(caller.id, "per") and caller.name != people.UNNAMED else workspace
         expires = Instant(record.expires_at or "")
-        letter = Member(inviter=inviter, workspace=workspace, link=link, expires_at=expires)
+        letter = MemberMail(inviter=inviter, workspace=workspace, link=link, expires_at=expires)
         self._send(tx, caller.workspace_id, record.email, letter, now)
         return Sent(record, Secret(link), mailed=True)
 

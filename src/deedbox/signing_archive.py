@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from deedbox.archive.archive import Archive
+from deedbox.archive.archive import ArchiveService
 from deedbox.archive.backfill import Backfill
 from deedbox.archive.daily_roots import ROOTS_JOB, DailyRoots
 from deedbox.archive.fetch import Downloads
-from deedbox.archive.package import CERTIFICATE_PDF, EVIDENCE_JSON, SEALED_PDF, Bag, Piece, original_path
+from deedbox.archive.package import CERTIFICATE_PDF, EVIDENCE_JSON, SEALED_PDF, Bag, PackageFile, original_path
 from deedbox.archive.push import PUSH_JOB, Push
 from deedbox.archive.receipt import ArchiveRow
-from deedbox.archive.records import Anchors
-from deedbox.archive.targets import Target
+from deedbox.archive.records import SealAnchors
+from deedbox.archive.targets import ArchiveTarget
 from deedbox.authority import Certificates
 from deedbox.authority.remote_timestamp import RemoteTimestamper
 from deedbox.kernel import outbox
@@ -28,7 +28,7 @@ from deedbox.signing.model import ArchiveReceipt
 from deedbox.signing.store import documents, sealed
 
 if TYPE_CHECKING:
-    from deedbox.archive.verify import Verification
+    from deedbox.archive.verify import ArchiveVerification
 
 _COMPLETED = "document.completed"
 
@@ -50,7 +50,7 @@ class DocumentRecords:
             (EVIDENCE_JSON, made.evidence_sha256),
             *((original_path(number, file.name), file.sha256) for number, file in enumerate(document.files)),
         ]
-        pieces = [Piece(path, sha256, _kept(tx, sha256, document_id)) for path, sha256 in named]
+        pieces = [PackageFile(path, sha256, _kept(tx, sha256, document_id)) for path, sha256 in named]
         return Bag(
             document_id=document_id,
             workspace_id=workspace_id,
@@ -70,7 +70,7 @@ class DocumentRecords:
         documents.note_archive(tx, standing.document_id, shown)
 
     def missed(self, tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
-        return documents.never_archived(tx, after, most)
+        return documents.list_without_archive(tx, after, most)
 
 
 class SigningAuthority:
@@ -86,15 +86,15 @@ class SigningAuthority:
     async def own_token(self, digest: bytes) -> bytes:
         return (await self._certificates.timestamper()).token(digest, self._clock.now())
 
-    async def trusted(self, workspace_id: str | None) -> Anchors:
+    async def trusted(self, workspace_id: str | None) -> SealAnchors:
         """Without a workspace, the installation's own roots."""
-        return Anchors(*await self._certificates.trusted(workspace_id or ""))
+        return SealAnchors(*await self._certificates.trusted(workspace_id or ""))
 
 
-class DocumentArchive:
+class DocumentArchiver:
     """The archive of an installation's documents. It reacts to their completion until it is closed."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: ArchiveService) -> None:
         self._archive = archive
         self.push = Push(archive)
         self.backfill = Backfill(archive, self.push)
@@ -112,17 +112,17 @@ class DocumentArchive:
         return self.push.key is not None
 
     @property
-    def target(self) -> Target:
+    def target(self) -> ArchiveTarget:
         """Where packages are pushed to; SetupError without the key."""
         return self._archive.target
 
-    def verification(self) -> "Verification":
+    def verification(self) -> "ArchiveVerification":
         """A look at all that the archive has; SetupError without the key."""
-        from deedbox.archive.verify import Verification
+        from deedbox.archive.verify import ArchiveVerification
 
         target, key = self.target, self.push.key
         assert key is not None  # noqa: S101 (there is a target)
-        return Verification(self._archive, target, key)
+        return ArchiveVerification(self._archive, target, key)
 
     async def start(self) -> None:
         """Begins the daily rounds of a server, if there is a key."""

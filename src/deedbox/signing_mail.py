@@ -17,18 +17,18 @@ from deedbox.signing.model import Document, Packet, Signer
 from deedbox.signing.notifier import SealedFiles
 
 if TYPE_CHECKING:
-    from deedbox.mail import Attachment, Completion, Letter, Look, Mailer, Verification
+    from deedbox.mail import CompletionMail, Letter, MailAttachment, Mailer, MailLook, VerificationNote
 
 
-def look_of(tx: Tx, workspace_id: str) -> "Look":
+def look_of(tx: Tx, workspace_id: str) -> "MailLook":
     """How a workspace's mails look: in its own name, with its logo and colour, once it has chosen one."""
-    from deedbox.mail import Look, Shade
+    from deedbox.mail import MailLook, MailShade
 
     row = workspace_profile.row(tx, workspace_id)
     if row.accent is None:
-        return Look() if row.logo_sha256 is None else Look(name=row.name, logo_sha256=row.logo_sha256)
+        return MailLook() if row.logo_sha256 is None else MailLook(name=row.name, logo_sha256=row.logo_sha256)
     light, dark = colours.light(row.accent), colours.dark(row.accent)
-    return Look(name=row.name, light=Shade(*light[:2]), dark=Shade(*dark[:2]), logo_sha256=row.logo_sha256)
+    return MailLook(name=row.name, light=MailShade(*light[:2]), dark=MailShade(*dark[:2]), logo_sha256=row.logo_sha256)
 
 
 class MailNotifier:
@@ -53,9 +53,9 @@ class MailNotifier:
         self._send(tx, packet, signer, Reminder(**self._invitation(packet, signer, token)), now)
 
     def code(self, tx: Tx, packet: Packet, signer: Signer, code: Secret, *, now: datetime) -> None:
-        from deedbox.mail import Code
+        from deedbox.mail import CodeMail
 
-        letter = Code(code=code.reveal(), minutes=limits.SIGNER_CODE_SECONDS // 60, title=packet.name)
+        letter = CodeMail(code=code.reveal(), minutes=limits.SIGNER_CODE_SECONDS // 60, title=packet.name)
         late = now + timedelta(seconds=limits.SIGNER_CODE_SECONDS)
         self._send(tx, packet, signer, letter, now, not_after=late)
 
@@ -94,9 +94,9 @@ class MailNotifier:
             self._tell_sender(tx, packet, _ending(packet, to_sender=True), now)
 
     def failed(self, tx: Tx, packet: Packet, document: Document, reason: str, *, now: datetime) -> None:
-        from deedbox.mail import Failed
+        from deedbox.mail import FailedMail
 
-        letter = Failed(reason=reason, **{**_from(packet), "title": document.title})
+        letter = FailedMail(reason=reason, **{**_from(packet), "title": document.title})
         self._tell_sender(tx, packet, letter, now)
 
     def completed(self, tx: Tx, packet: Packet, files: SealedFiles, *, now: datetime) -> None:
@@ -114,11 +114,14 @@ class MailNotifier:
         self._recall(tx, packet, signer)
         self._send(tx, packet, signer, _declined(packet, signer, own=True), now)
 
-    def _completion(self, packet: Packet, **more: Any) -> "Completion":
-        from deedbox.mail import Completion, Enough
+    def _completion(self, packet: Packet, **more: Any) -> "CompletionMail":
+        from deedbox.mail import CompletionMail, Enough
 
-        counted = [(party.name, parties.signed(party), len(parties.counted(party))) for party in packet.parties]
-        return Completion(
+        counted = [
+            (party.name, parties.count_signatures(party), len(parties.counting_signers(party)))
+            for party in packet.parties
+        ]
+        return CompletionMail(
             **_from(packet),
             document_id=packet.first.id if packet.lone else packet.id,
             verifications=[self._verification(document) for document in packet.documents],
@@ -126,11 +129,11 @@ class MailNotifier:
             **more,
         )
 
-    def _verification(self, document: Document) -> "Verification":
-        from deedbox.mail import Verification
+    def _verification(self, document: Document) -> "VerificationNote":
+        from deedbox.mail import VerificationNote
 
         code = document.verification_code or ""
-        return Verification(document.title, code, f"{self._address()}/verify/{code}")
+        return VerificationNote(document.title, code, f"{self._address()}/verify/{code}")
 
     def _invitation(self, packet: Packet, signer: Signer, token: Secret) -> dict[str, Any]:
         message = packet.message
@@ -182,11 +185,11 @@ def _from(packet: Packet) -> dict[str, Any]:
 
 
 def _ending(packet: Packet, *, to_sender: bool = False) -> "Letter":
-    from deedbox.mail import Expired, Voided
+    from deedbox.mail import Expired, VoidedMail
 
     document, shared = packet.first, _from(packet)
     if document.status == "voided":
-        return Voided(reason=document.void.reason if document.void else None, **shared)
+        return VoidedMail(reason=document.void.reason if document.void else None, **shared)
     if document.status == "expired":
         missing = _missing(packet) if to_sender else []
         # The end that was set: it may have been noticed later.
@@ -206,29 +209,29 @@ def _missing(packet: Packet) -> list[str]:
 
 
 def _declined(packet: Packet, signer: Signer, **more: Any) -> "Letter":
-    from deedbox.mail import Declined
+    from deedbox.mail import DeclinedMail
 
     _, now = parties.find_signer(packet, signer.id)
-    return Declined(signer=signer.name, reason=now.decline_reason, **_from(packet), **more)
+    return DeclinedMail(signer=signer.name, reason=now.decline_reason, **_from(packet), **more)
 
 
 def _refusals(packet: Packet) -> list[Any]:
-    from deedbox.mail import Refusal
+    from deedbox.mail import RefusalNote
 
     return [
-        Refusal(signer.name, signer.decline_reason) for _, signer in packet.signers() if signer.status == "declined"
+        RefusalNote(signer.name, signer.decline_reason) for _, signer in packet.signers() if signer.status == "declined"
     ]
 
 
-def _attachments(packet: Packet, files: SealedFiles, language: str) -> "list[Attachment]":
+def _attachments(packet: Packet, files: SealedFiles, language: str) -> "list[MailAttachment]":
     """Every sealed file with its certificate, and that of the whole packet."""
-    from deedbox.mail import Attachment
+    from deedbox.mail import MailAttachment
 
     certificate = i18n.table(language)["certificate.title"]
     found = []
     for document, sealed_sha256, certificate_sha256 in files.documents:
-        found.append(Attachment(sealed_sha256, f"{document.title}.pdf"))
-        found.append(Attachment(certificate_sha256, f"{certificate} - {document.title}.pdf"))
+        found.append(MailAttachment(sealed_sha256, f"{document.title}.pdf"))
+        found.append(MailAttachment(certificate_sha256, f"{certificate} - {document.title}.pdf"))
     if files.certificate_sha256 is not None:
-        found.append(Attachment(files.certificate_sha256, f"{certificate} - {packet.title}.pdf"))
+        found.append(MailAttachment(files.certificate_sha256, f"{certificate} - {packet.title}.pdf"))
     return found

@@ -12,8 +12,8 @@ from deedbox.kernel.outbox import Event
 from deedbox.search import ingest, library
 from deedbox.search import store as search_store
 from deedbox.search.ingest import Ingest
-from deedbox.search.library import Sealed
-from deedbox.search.reader import Reader
+from deedbox.search.library import SealedEntry
+from deedbox.search.reader import SearchReader
 from deedbox.search.upload import SEALED_NAMES, MetadataValue
 from deedbox.signing.store import documents, sealed
 
@@ -31,13 +31,15 @@ class CompletedDocuments:
         if not workspace_profile.row(tx, workspace_id).search_documents:
             return
         now = self._engine.clock.now()
-        added = [library.add_sealed(tx, workspace_id, _sealed(tx, event.subject_id), now=now) for event in events]
+        added = [
+            library.add_completed_document(tx, workspace_id, _sealed(tx, event.subject_id), now=now) for event in events
+        ]
         if self._engine.embedders.current is None:
             tx.on_commit(self._leave_waiting)
             return
         for entry in added:
             if entry is not None:
-                ingest.plan(tx, self._engine, Reader(workspace_id, documents=True), [entry.id], automatic=True)
+                ingest.plan(tx, self._engine, SearchReader(workspace_id, documents=True), [entry.id], automatic=True)
 
     def _leave_waiting(self) -> None:
         """There are entries in the library that wait for a model: `catch_up` finds them."""
@@ -57,17 +59,19 @@ class CompletedDocuments:
         """Plans the next of them; the id of the last, or None when there are no more."""
         waiting = search_store.waiting_documents(tx, after, limits.INDEX_DOC_IDS)
         for workspace_id, entries in itertools.groupby(sorted(waiting), lambda one: one[0]):
-            reader = Reader(workspace_id, documents=True)
+            reader = SearchReader(workspace_id, documents=True)
             ingest.plan(tx, self._engine, reader, [upload_id for _, upload_id in entries], automatic=True)
         return waiting[-1][1] if waiting else None
 
 
-def _sealed(tx: Tx, document_id: str) -> Sealed:
+def _sealed(tx: Tx, document_id: str) -> SealedEntry:
     brief = documents.in_brief(tx, document_id)
     blob = blobs_store.demand(tx, sealed.demand(tx, document_id).sha256)
     signers = _joined(brief.signers)
     said: dict[str, MetadataValue] = dict(zip(SEALED_NAMES, (True, signers, brief.verification_code), strict=True))
-    return Sealed(document_id, f"{brief.title[: limits.FILENAME_CHARS - len('.pdf')]}.pdf", blob, brief.pages, said)
+    return SealedEntry(
+        document_id, f"{brief.title[: limits.FILENAME_CHARS - len('.pdf')]}.pdf", blob, brief.pages, said
+    )
 
 
 def _joined(addresses: Sequence[str]) -> str:

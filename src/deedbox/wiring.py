@@ -15,35 +15,35 @@ from typing import IO, TYPE_CHECKING, cast
 from deedbox import VERSION, mail
 from deedbox.accounts import sessions
 from deedbox.accounts import store as accounts_store
-from deedbox.archive.archive import Archive
+from deedbox.archive.archive import ArchiveService
 from deedbox.authority import ENCRYPTED_KEYS, Certificates, pkcs11, remote_timestamp
 from deedbox.authority.remote_timestamp import RemoteTimestamper
 from deedbox.kernel import idempotency, jobs, limits, log, outbox, rotation, tasks
 from deedbox.kernel.blobs.choose import open_blobs
 from deedbox.kernel.clock import Clock, DatabaseClock, SystemClock, instant, stopwatch
-from deedbox.kernel.crypto import Box, make_ring
+from deedbox.kernel.crypto import ValueCipher, create_key_file
 from deedbox.kernel.db import NOTICES_MISSED, Database, Tx, health
 from deedbox.kernel.db.migrate import migrate_postgres, migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.derived import Derived
-from deedbox.kernel.errors import DeedboxError, SetupError
-from deedbox.kernel.in_flight import UnderWay
+from deedbox.kernel.errors import ServiceError, SetupError
+from deedbox.kernel.in_flight import RequestsInFlight
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.jobs import store as jobs_store
-from deedbox.kernel.prune import pruned
+from deedbox.kernel.prune import prune_in_parts
 from deedbox.kernel.ratelimit import RateLimiter
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.settings import Settings
-from deedbox.kernel.traces import Kind, Value, begun
+from deedbox.kernel.traces import SpanKind, Value, begin
 from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
-from deedbox.pdf.pdf_sandbox import Workshop
+from deedbox.pdf.pdf_sandbox import PdfSandbox
 from deedbox.pdf.pictures import Pictures
 from deedbox.people_mail import PeopleMail
 from deedbox.search import embedders, recover
 from deedbox.search.answers.draft import Answers
 from deedbox.search.embedders import Embedders
-from deedbox.search.endpoint import Endpoint
+from deedbox.search.endpoint import ModelEndpoint
 from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
 from deedbox.search.index.folders import IndexFolders
 from deedbox.search.ingest import Ingest
@@ -55,9 +55,9 @@ from deedbox.search.snapshots.make import MakeSnapshots
 from deedbox.search.snapshots.plan import SNAPSHOT_JOB
 from deedbox.search.snapshots.take import TakeSnapshots
 from deedbox.search.warm_indexes import warm_indexes
-from deedbox.signing.action_context import Office
+from deedbox.signing.action_context import SigningServices
 from deedbox.signing.actions import expire, remind
-from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
+from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, DocumentPreparation
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
@@ -74,15 +74,15 @@ from deedbox.signing.completion.upgrade import UPGRADE_JOB, Upgrade
 from deedbox.signing.first_pages import FirstPages
 from deedbox.signing.preparation.intake import Intake
 from deedbox.signing.store import links
-from deedbox.signing.trail import Checks
-from deedbox.signing.wait_for_seal import COMPLETED, Awaited, tell_of_completion
-from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
+from deedbox.signing.trail import VerifiedTrails
+from deedbox.signing.wait_for_seal import COMPLETED, Awaited, notify_completion
+from deedbox.signing_archive import DocumentArchiver, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailNotifier, look_of
 from deedbox.signing_search import CompletedDocuments
 from deedbox.usage import days, measure
 from deedbox.webhooks import catalogue, deliveries, hooks, plan, queue
 from deedbox.webhooks.attempt import DeliveryAttempts
-from deedbox.webhooks.sender import Sender
+from deedbox.webhooks.sender import DeliverySender
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
@@ -111,14 +111,14 @@ ENCRYPTED_COLUMNS = [
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
 
-class Deedbox:
+class Installation:
     """An open installation: what its parts need, made from its settings."""
 
     def __init__(self, settings: Settings, clock: Clock, db: Database) -> None:
         self.settings = settings
         self.clock = clock
         self.db = db
-        self.box = Box(settings.ring)
+        self.box = ValueCipher(settings.ring)
         self.blobs = open_blobs(settings)
         self.limiter = _limiter(db, clock)
         # Two containers may have one name, and each calls its process 1.
@@ -130,22 +130,24 @@ class Deedbox:
         self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs, look_of)
         self.inbox = Inbox(self.box)
         self.people_mail = PeopleMail(lambda: self.mailer, lambda: self.address)
-        self.workshop = Workshop(settings.sandbox_processes, unconfined_converters=settings.converters == "unconfined")
+        self.workshop = PdfSandbox(
+            settings.sandbox_processes, unconfined_converters=settings.converters == "unconfined"
+        )
         self._token = pkcs11.chosen(settings)
         timestamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, timestamp_roots)
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
-        self.under_way = UnderWay()
+        self.under_way = RequestsInFlight()
         self.awaited = Awaited()
-        self.office = self._office()
-        self.paper_mill = PaperMill(
+        self.services = self._services()
+        self.paper_mill = DocumentPreparation(
             Intake(self.blobs, self.workshop, clock), Rehearsal(db, self.blobs, clock, self.workshop)
         )
         self.derived = Derived(settings.data_dir / "derived")
         self.pictures = Pictures(self.blobs, self.workshop, self.derived)
         self.first_pages = FirstPages(db, self.pictures)
         sealer = Sealer(self.blobs, self.workshop, self.certificates, clock, remote)
-        certifier = Certifier(self.office, sealer)
+        certifier = Certifier(self.services, sealer)
         self.archive = self._archive(remote)
         self.search = self._search()
         self.answers = self._answers()
@@ -161,10 +163,10 @@ class Deedbox:
             worker=worker,
         )
         attempts = DeliveryAttempts(self.box, clock, lambda: self.egress, traces=self.traces)
-        self.sender = Sender(db, clock, attempts, worker=worker)
+        self.sender = DeliverySender(db, clock, attempts, worker=worker)
         self._look_at_model = asyncio.Event()
         self._react()
-        self.checked_trails = Checks()
+        self.checked_trails = VerifiedTrails()
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}
@@ -186,14 +188,14 @@ class Deedbox:
             FORGET_JOB: self.renewal.forget,
             REBUILD_JOB: self.search.rebuild,
             SNAPSHOT_JOB: self.snapshots.run,
-            CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
-            CONVERT_TEMPLATE_JOB: TemplateConversion(self.office, self.paper_mill).run,
-            FINALIZE_JOB: Finalize(self.office, sealer, certifier).run,
-            CERTIFY_PACKET_JOB: PacketCertification(self.office, certifier).run,
-            UPGRADE_JOB: Upgrade(self.office, certifier, remote).run,
-            EXPIRE_JOB: functools.partial(expire.run, self.office),
-            REMIND_JOB: functools.partial(remind.run, self.office),
-            BULK_JOB: SendRows(self.office, self.box).run,
+            CONVERT_JOB: Conversion(self.services, self.paper_mill).run,
+            CONVERT_TEMPLATE_JOB: TemplateConversion(self.services, self.paper_mill).run,
+            FINALIZE_JOB: Finalize(self.services, sealer, certifier).run,
+            CERTIFY_PACKET_JOB: PacketCertification(self.services, certifier).run,
+            UPGRADE_JOB: Upgrade(self.services, certifier, remote).run,
+            EXPIRE_JOB: functools.partial(expire.run, self.services),
+            REMIND_JOB: functools.partial(remind.run, self.services),
+            BULK_JOB: SendRows(self.services, self.box).run,
             MAIL_JOB: self.mailer.deliver,
             **self.archive.handlers,
         }
@@ -202,7 +204,7 @@ class Deedbox:
     def _traced(self, kind: str, handler: jobs.Handler) -> jobs.Handler:
         async def run(work: Work) -> None:
             about: dict[str, Value] = {"deedbox.job": work.job.id, "deedbox.attempt": work.job.attempts}
-            with begun(self.traces, f"job {kind}", about, Kind.CONSUMER):
+            with begin(self.traces, f"job {kind}", about, SpanKind.CONSUMER):
                 await handler(work)
 
         return run
@@ -213,15 +215,15 @@ class Deedbox:
             outbox.react(self.db, kind, plan.plan)
         outbox.react(self.db, "document.sent", self.first_pages.plan)
         outbox.react(self.db, "document.completed", self.completed_documents.react)
-        outbox.react(self.db, "document.completed", tell_of_completion)
+        outbox.react(self.db, "document.completed", notify_completion)
         self.db.listeners.add(COMPLETED, self.awaited.tell)
         for kind in days.EVENTS:
             outbox.react(self.db, kind, days.reopen)
         self.db.listeners.add(MODEL_CHOSEN, lambda _: self._look_at_model.set())
         self.db.listeners.add(NOTICES_MISSED, self._look_at_model.set)
 
-    def _office(self) -> Office:
-        return Office(
+    def _services(self) -> SigningServices:
+        return SigningServices(
             db=self.db,
             blobs=self.blobs,
             clock=self.clock,
@@ -232,9 +234,9 @@ class Deedbox:
             under_way=self.under_way,
         )
 
-    def _archive(self, remote: RemoteTimestamper | None) -> DocumentArchive:
-        return DocumentArchive(
-            Archive(
+    def _archive(self, remote: RemoteTimestamper | None) -> DocumentArchiver:
+        return DocumentArchiver(
+            ArchiveService(
                 db=self.db,
                 blobs=self.blobs,
                 clock=self.clock,
@@ -265,7 +267,7 @@ class Deedbox:
             return Answers(self.search, None)
         from deedbox.search.answers.chat import Chat  # loads the way out, which would slow every start
 
-        return Answers(self.search, Chat(lambda: self.egress, Endpoint(url, model, self.settings.chat_key)))
+        return Answers(self.search, Chat(lambda: self.egress, ModelEndpoint(url, model, self.settings.chat_key)))
 
     @property
     def _keeps_snapshots(self) -> bool:
@@ -418,7 +420,7 @@ class Deedbox:
                         await self._warm_indexes()
                     await self.search.warm()
                 await self.completed_documents.catch_up()
-            except DeedboxError as error:
+            except ServiceError as error:
                 log.warning("what another model made cannot be renewed", reason=error.message)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(limits.MODEL_WATCH_SECONDS):
@@ -441,7 +443,7 @@ class Deedbox:
             try:
                 await self._note_use()
                 await self.search.times.flush()
-            except DeedboxError as error:
+            except ServiceError as error:
                 log.warning("the use of keys and queries cannot be noted", reason=error.message)
 
     async def _note_use(self) -> None:
@@ -451,12 +453,12 @@ class Deedbox:
             return
 
         def note(tx: Tx) -> None:
-            accounts_store.keys_used(tx, used)
-            sessions.note_seen(tx, seen)
+            accounts_store.record_key_use(tx, used)
+            sessions.record_activity(tx, seen)
 
         try:
             await self.db.write(note)
-        except DeedboxError:
+        except ServiceError:
             self.used_keys = {**used, **self.used_keys}
             self.seen_sessions = {**seen, **self.seen_sessions}
             raise
@@ -466,13 +468,13 @@ class Deedbox:
         now = self.clock.now()
         following = now + timedelta(seconds=limits.HOUSEKEEPING_SECONDS)
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, following))
-        await pruned(self.db, lambda tx: accounts_store.prune(tx, instant(now)))
+        await prune_in_parts(self.db, lambda tx: accounts_store.prune(tx, instant(now)))
         told = instant(now - timedelta(seconds=limits.SIGNER_SESSION_TOLD_SECONDS))
-        await pruned(self.db, lambda tx: links.prune(tx, told))
+        await prune_in_parts(self.db, lambda tx: links.prune(tx, told))
         answered = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
-        await pruned(self.db, lambda tx: idempotency.store.prune(tx, answered))
+        await prune_in_parts(self.db, lambda tx: idempotency.store.prune(tx, answered))
         for prune in (jobs_store.prune, mail.prune, deliveries.prune, uploads.prune):
-            await pruned(self.db, functools.partial(prune, now=now))
+            await prune_in_parts(self.db, functools.partial(prune, now=now))
         await measure.measure(self.db, now)
         if self._keeps_snapshots:
             await snapshot_plan.plan(self.db, now)
@@ -503,7 +505,7 @@ def _traces(settings: Settings, clock: Clock, worker: str) -> "Collector | None"
 
 
 @asynccontextmanager
-async def opened(settings: Settings, clock: Clock | None = None) -> AsyncIterator[Deedbox]:
+async def open_installation(settings: Settings, clock: Clock | None = None) -> AsyncIterator[Installation]:
     """An installation that is ready to use: data folder, master key and newest schema are there."""
     clock = clock or DatabaseClock(SystemClock())
     _make_folder(settings)
@@ -511,7 +513,7 @@ async def opened(settings: Settings, clock: Clock | None = None) -> AsyncIterato
     try:
         await _ensure_ring(settings, db)
         rotation.unreadable(settings.ring, await db.read(lambda tx: rotation.samples(tx, ENCRYPTED_COLUMNS)))
-        deedbox = Deedbox(settings, clock, db)
+        deedbox = Installation(settings, clock, db)
         try:
             yield deedbox
         finally:
@@ -546,7 +548,7 @@ async def _ensure_ring(settings: Settings, db: Database) -> None:
             f"The master key file {settings.ring} is missing, but the database is in use.",
             "Restore it from a backup, or copy it from the machine that has it.",
         )
-    make_ring(settings.ring)
+    create_key_file(settings.ring)
 
 
 def _make_folder(settings: Settings) -> None:

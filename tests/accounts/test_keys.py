@@ -7,7 +7,7 @@ import pytest
 
 from deedbox.accounts import keys, store, workspaces
 from deedbox.accounts.caller import Caller
-from deedbox.accounts.scopes import granted
+from deedbox.accounts.scopes import expand_scopes
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
@@ -50,7 +50,7 @@ async def test_a_made_key_has_the_shape_and_names_its_caller(db: Database, clock
     assert keys.has_shape(plain.reveal())
     caller = await db.read(lambda tx: keys.authenticate(tx, plain.reveal(), instant(clock.now())))
     assert caller == Caller(
-        record.id, operator.workspace_id, granted("documents:send"), Allowance(60, 5000), record.name
+        record.id, operator.workspace_id, expand_scopes("documents:send"), Allowance(60, 5000), record.name
     )
 
 
@@ -124,7 +124,7 @@ async def test_expired_and_revoked_keys_take_no_room(
 async def test_use_is_noted_and_never_goes_back(db: Database, clock: HandClock, operator: Caller) -> None:
     record, _ = await make(db, operator, clock, keys.NewKey(name="a"))
     later, earlier = instant(clock.now() + timedelta(seconds=60)), instant(clock.now())
-    await db.write(lambda tx: store.keys_used(tx, {record.id: later, "key_unknown": later}))
-    await db.write(lambda tx: store.keys_used(tx, {record.id: earlier}))
+    await db.write(lambda tx: store.record_key_use(tx, {record.id: later, "key_unknown": later}))
+    await db.write(lambda tx: store.record_key_use(tx, {record.id: earlier}))
     [seen] = await db.read(lambda tx: keys.page(tx, operator, limit=10, after=None, now=clock.now()))
     assert seen.last_used_at == later

@@ -18,4 +18,4 @@ def test_an_answer_that_is_none_is_refused(answer: str) -> None:
     with pytest.raises(Unauthorized):
         ceremony.shown(HERE, answer, b"challenge", KNOWN)
     with pytest.raises(BadRequest):
-        ceremony.made(HERE, answer, b"challenge")
+        ceremony.verify_new_passkey(HERE, answer, b"challenge")

@@ -4,7 +4,7 @@ import pytest
 
 from deedbox.accounts import scopes
 from deedbox.accounts.caller import Caller
-from deedbox.kernel.errors import Code, Forbidden
+from deedbox.kernel.errors import ErrorCode, Forbidden
 from deedbox.kernel.ratelimit import Allowance
 
 DOCUMENTS = {"documents:read", "documents:write", "documents:send", "documents:embed", "documents:void"}
@@ -32,20 +32,20 @@ def test_the_scopes_are_those_of_the_contract() -> None:
     ],
 )
 def test_what_a_stored_list_opens(stored: str, opens: set[str]) -> None:
-    assert scopes.granted(stored) == opens
+    assert scopes.expand_scopes(stored) == opens
 
 
 def test_all_single_scopes_together_are_less_than_everything() -> None:
-    mine = scopes.granted(" ".join(scopes.SCOPES))
-    assert scopes.lacking(mine, scopes.SCOPES) is None
-    assert scopes.lacking(mine, ["*"]) == "*"
-    assert scopes.lacking(mine, ["documents:*"]) == "documents:*"
+    mine = scopes.expand_scopes(" ".join(scopes.SCOPES))
+    assert scopes.missing_scope(mine, scopes.SCOPES) is None
+    assert scopes.missing_scope(mine, ["*"]) == "*"
+    assert scopes.missing_scope(mine, ["documents:*"]) == "documents:*"
 
 
 def test_the_first_missing_scope_is_named() -> None:
-    mine = scopes.granted("search:read")
-    assert scopes.lacking(mine, ["search:read", "keys:read", "hooks:read"]) == "keys:read"
-    assert scopes.lacking(mine, []) is None
+    mine = scopes.expand_scopes("search:read")
+    assert scopes.missing_scope(mine, ["search:read", "keys:read", "hooks:read"]) == "keys:read"
+    assert scopes.missing_scope(mine, []) is None
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_nothing_else_is_a_scope(name: str) -> None:
 
 
 def test_a_caller_without_a_scope_is_told_which() -> None:
-    caller = Caller("key_x", "wsp_x", scopes.granted("documents:send"), Allowance(1, 1))
+    caller = Caller("key_x", "wsp_x", scopes.expand_scopes("documents:send"), Allowance(1, 1))
     caller.need("documents:write")
     with pytest.raises(Forbidden, match="documents:void") as refused:
         caller.need("documents:void")
-    assert refused.value.code == Code.MISSING_SCOPE
+    assert refused.value.code == ErrorCode.MISSING_SCOPE

@@ -10,7 +10,7 @@ from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 
 from deedbox.web.http import auth
-from deedbox.web.http.auth import Door
+from deedbox.web.http.auth import Requirement
 from deedbox.web.http.guard import Guard
 
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -20,7 +20,7 @@ class Route(NamedTuple):
     method: str
     path: str
     """With every parameter filled in."""
-    door: Door
+    door: Requirement
     handler: HTTPRouteHandler
 
     @property
@@ -63,7 +63,7 @@ def keyed(guard: Guard) -> list[Route]:
 
 
 def _routes(app: Litestar) -> Iterator[Route]:
-    for path, handler in auth.declared(app):
+    for path, handler in auth.list_routes(app):
         filled = re.sub(r"\{(\w+?)(_id)?\}", "key_01JD0000000000000000000000", path.replace("{number}", "1"))
         for method in handler.http_methods:
             yield Route(str(method), filled, auth.of(handler), handler)

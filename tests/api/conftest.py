@@ -23,7 +23,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
 from deedbox.web import app as web_app
-from deedbox.web.http.auth import Doors
+from deedbox.web.http.auth import Authenticator
 from deedbox.web.http.guard import Guard
 from deedbox.web.http.head import App
 from deedbox.web.http.metrics import Metrics
@@ -32,7 +32,7 @@ from tests import warm
 from tests.conftest import HandClock
 from tests.kinds import kinds
 
-_idle: list[tuple[Litestar, Doors]] = []
+_idle: list[tuple[Litestar, Authenticator]] = []
 """Routes put together before, and in use by nobody: to build them costs more than most tests do."""
 
 
@@ -52,7 +52,7 @@ class Key:
 class Api:
     """An open installation, its application, and how to call it."""
 
-    def __init__(self, deedbox: wiring.Deedbox, clock: HandClock) -> None:
+    def __init__(self, deedbox: wiring.Installation, clock: HandClock) -> None:
         self.deedbox = deedbox
         self.clock = clock
         self.guard: Guard = _guard(deedbox)
@@ -161,7 +161,7 @@ async def opened(database_url: str, data_dir: Path, clock: HandClock, **settings
     kinds.opened(data_dir, database_url)
     usual = {"access_log": False, "anonymous_per_minute": limits.RATE_PER_MINUTE_MAX, **kinds.files(data_dir)}
     settings = {**usual, **settings}
-    async with wiring.opened(Settings(data_dir=data_dir, database_url=url, **settings), clock) as deedbox:
+    async with wiring.open_installation(Settings(data_dir=data_dir, database_url=url, **settings), clock) as deedbox:
         made = Api(deedbox, clock)
         routed = cast(Litestar, made.guard.app), made.guard.doors
         yield made
@@ -184,7 +184,7 @@ async def served(api: Api) -> AsyncIterator[int]:
             await task
 
 
-def _guard(deedbox: wiring.Deedbox) -> Guard:
+def _guard(deedbox: wiring.Installation) -> Guard:
     """As the product builds it, with routes that another test has used and left."""
     if not _idle or deedbox.settings.tsa_public:
         return web_app.build(deedbox)

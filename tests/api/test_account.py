@@ -181,7 +181,7 @@ async def with_mail(database_url: str, tmp_path: Path, clock: HandClock) -> Asyn
 async def letters(api: Api) -> list[tuple[str, str]]:
     """Whom each mail that waits is for, and its link."""
     found = await api.deedbox.db.read(lambda tx: mail_store.part(tx, api.workspace, mail_store.MailPart(limit=50)))
-    return [(one.to_address, str(getattr(content.opened(api.deedbox.box, one).letter, "link"))) for one in found]  # noqa: B009
+    return [(one.to_address, str(getattr(content.decrypt(api.deedbox.box, one).letter, "link"))) for one in found]  # noqa: B009
 
 
 async def test_a_forgotten_password_is_chosen_anew_by_a_mailed_link_once(with_mail: Api) -> None:

@@ -157,7 +157,7 @@ async def test_only_pages_and_probes_open_without_a_key_and_signing_in(api: Api)
     signer = {"/s/{token}", *(f"/sign/{{signer_id}}{act}" for act in acts)}
     app = api.guard.app
     assert isinstance(app, Litestar)
-    opened = {path for path, handler in auth.declared(app) if auth.of(handler).opener not in ("key", "person")}
+    opened = {path for path, handler in auth.list_routes(app) if auth.of(handler).opener not in ("key", "person")}
     assert opened == pages | probes | proof | signer
 
 
@@ -240,7 +240,7 @@ async def _find(data: JSONBody[Named], thing: FromPath[str]) -> None:
 
 @pytest.mark.one_database
 async def test_checks_run_in_their_order(api: Api) -> None:
-    api.plant(post("/api/v1/planted/{thing:str}", opt=auth.door("hooks:read"))(_find), alone=True)
+    api.plant(post("/api/v1/planted/{thing:str}", opt=auth.requires("hooks:read"))(_find), alone=True)
     path = "/api/v1/planted/x"
     bad: dict[str, Any] = {"content": b"{", "headers": {"Content-Type": "application/json"}}
     lacking = await api.make_key("search:read", per_minute=1, per_day=1)
@@ -286,7 +286,7 @@ async def test_a_route_without_a_door_cannot_be_built(api: Api) -> None:
     with pytest.raises(TypeError, match="/api/v1/forgotten declares no door"):
         api.plant(get("/api/v1/forgotten")(_nothing))
     with pytest.raises(ValueError, match="unknown scope documents:raed"):
-        auth.door("documents:raed")
+        auth.requires("documents:raed")
 
 
 @pytest.mark.one_database

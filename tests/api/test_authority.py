@@ -41,7 +41,7 @@ async def test_a_query_that_makes_no_sense_is_rejected_in_the_language_of_the_pr
     answer = await ask(api, b"nonsense")
     assert (answer.status_code, answer.headers["content-type"]) == (200, timestamp.REPLY_TYPE)
     with pytest.raises(ValueError, match="refused"):
-        timestamp.granted(answer.content, bytes(32), b"")
+        timestamp.parse_response(answer.content, bytes(32), b"")
 
 
 async def test_a_query_of_another_kind_an_empty_and_a_large_one_are_refused(api: Api) -> None:

@@ -15,8 +15,8 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
 from deedbox.web.http import body as bodies
-from deedbox.web.http.auth import door
-from deedbox.web.http.room import Room
+from deedbox.web.http.auth import requires
+from deedbox.web.http.room import MemoryBudget
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.test_envelopes import new_document, place_of, signers_cookie
@@ -71,7 +71,7 @@ async def _echo(data: JSONBody[Everything]) -> Everything:
 )
 @pytest.mark.one_database
 async def test_a_mistake_is_named_with_its_field_in_plain_words(api: Api, body: str, said: str) -> None:
-    api.plant(post("/api/v1/planted", opt=door("search:read"), status_code=200)(_echo), alone=True)
+    api.plant(post("/api/v1/planted", opt=requires("search:read"), status_code=200)(_echo), alone=True)
     answer = await api.call("POST", "/api/v1/planted", content=body.encode(), headers=JSON)
     assert faults("/api/v1/planted", answer, 400) == []
     assert answer.json()["error"] == said
@@ -100,7 +100,7 @@ async def test_a_wrong_query_parameter_is_named(api: Api) -> None:
 )
 @pytest.mark.one_database
 async def test_a_whole_number_may_be_written_as_a_fraction(api: Api, written: str, number: int | None) -> None:
-    api.plant(post("/planted", opt=door("search:read"), status_code=200)(_echo), alone=True)
+    api.plant(post("/planted", opt=requires("search:read"), status_code=200)(_echo), alone=True)
     text = '"5.0\\""'
     body = f'{{"name": {text}, "number": {written}, "inner": [{{"share": 0.5}}]}}'
     answer = await api.call("POST", "/planted", content=body.encode(), headers=JSON)
@@ -131,7 +131,7 @@ async def test_a_large_body_is_read_beside_the_loop_and_named_as_a_small_one(api
 async def test_large_bodies_wait_for_room_and_give_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LARGE_BODIES_BYTES", 10)
     monkeypatch.setattr(limits, "LARGE_BODY_WAIT_SECONDS", 60)
-    room, order = Room(), []
+    room, order = MemoryBudget(), []
 
     async def use(name: str, size: int) -> None:
         await room.take(size, name)
@@ -158,7 +158,7 @@ async def test_large_bodies_wait_for_room_and_give_it_back(monkeypatch: pytest.M
 
 async def test_one_caller_takes_a_quarter_of_the_room_or_one_body(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LARGE_BODIES_BYTES", 40)
-    room = Room()
+    room = MemoryBudget()
     for _ in range(5):
         await room.take(2, "many")
     await room.take(20, "one")
@@ -180,7 +180,7 @@ async def test_one_caller_takes_a_quarter_of_the_room_or_one_body(monkeypatch: p
 
 async def test_those_who_wait_too_long_at_one_moment_leave_the_room_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LARGE_BODY_WAIT_SECONDS", 0.01)
-    room = Room()
+    room = MemoryBudget()
     whole = room.left
     await room.take(whole - 1, "a")
     waiting = [asyncio.create_task(room.take(size, str(size))) for size in (whole, 1000, 1000, 1, 1000)]
@@ -283,14 +283,14 @@ async def test_a_body_that_comes_in_pieces_takes_room_for_what_it_has(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[int] = []
-    take = Room.take
+    take = MemoryBudget.take
 
-    async def noted(self: Room, size: int, holder: str) -> None:
+    async def noted(self: MemoryBudget, size: int, holder: str) -> None:
         taken.append(size)
         assert holder == api.key.id
         await take(self, size, holder)
 
-    monkeypatch.setattr(Room, "take", noted)
+    monkeypatch.setattr(MemoryBudget, "take", noted)
 
     async def pieces(body: bytes) -> AsyncIterator[bytes]:
         for at in range(0, len(body), 50_000):

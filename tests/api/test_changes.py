@@ -12,7 +12,7 @@ from deedbox.kernel import admin_log
 from deedbox.kernel.admin_log import Act, ActPart
 from deedbox.kernel.db import Tx
 from deedbox.webhooks import hooks
-from deedbox.webhooks.hook import HookChange, Made, NewHook
+from deedbox.webhooks.hook import CreatedHook, HookChange, NewHook
 from tests.api.conftest import Api
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +53,7 @@ async def test_what_is_done_to_a_webhook_is_noted_and_tells_no_secret(api: Api) 
     who, box = workspaces.operator(api.workspace), api.deedbox.box
     new = NewHook(TARGET, events=["document.sent"])
 
-    def make(tx: Tx) -> Made:
+    def make(tx: Tx) -> CreatedHook:
         return hooks.create(tx, box, who, new, managed_by="dashboard", now=api.clock.now())
 
     made = await api.deedbox.db.write(make)

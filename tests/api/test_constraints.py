@@ -9,7 +9,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from deedbox.kernel.constraints import Constraint, Is, IsNot, declared
+from deedbox.kernel.constraints import Constraint, Is, IsNot, constraints_of
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.app import ROUTES
 from deedbox.web.http import openapi
@@ -99,13 +99,13 @@ SENT: dict[str, Any] = {
 def constrained() -> dict[str, type[msgspec.Struct]]:
     """Every struct of a request that declares constraints."""
     kinds = fields.held(kind for handler in ROUTES for kind in openapi.bodies(handler))
-    return {kind.__name__: kind for kind in kinds if declared(kind)}
+    return {kind.__name__: kind for kind in kinds if constraints_of(kind)}
 
 
 CASES = [
     pytest.param(kind, constraint, id=f"{name}-{number}")
     for name, kind in constrained().items()
-    for number, constraint in enumerate(declared(kind))
+    for number, constraint in enumerate(constraints_of(kind))
 ]
 
 

@@ -9,7 +9,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.ids import new_id
-from deedbox.signing.model import Document, Filter, Packet, Page
+from deedbox.signing.model import Document, Filter, Packet, PageRequest
 from deedbox.signing.store import document_list, documents
 from tests.api.conftest import Api
 
@@ -181,7 +181,7 @@ async def test_a_filter_that_matches_nothing_looks_at_no_document(
         pytest.skip("only SQLite tells its steps, and only its reads keep the others waiting")
 
     def page(tx: Tx) -> list[tuple[Packet, Document]]:
-        return document_list.page(tx, api.workspace, nothing, Page(51, None, newest_first))
+        return document_list.page(tx, api.workspace, nothing, PageRequest(51, None, newest_first))
 
     async def steps() -> int:
         taken = 0

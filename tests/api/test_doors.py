@@ -15,7 +15,7 @@ from litestar.params import JSONBody
 
 from deedbox.kernel import limits
 from deedbox.web.http import auth, context
-from deedbox.web.http.auth import CHECK, LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
+from deedbox.web.http.auth import CHECK, LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Requirement, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.static import static
 from tests.api.answers import RATE_HEADERS, faults, routes
@@ -51,9 +51,9 @@ async def _read(data: JSONBody[Named]) -> None:
     del data
 
 
-def planted(wanted: Door | str) -> list[Any]:
+def planted(wanted: Requirement | str) -> list[Any]:
     """A route of both kinds behind the door, which does nothing for its protection."""
-    opt, path = door(wanted), "/planted/{signer_id:str}"
+    opt, path = requires(wanted), "/planted/{signer_id:str}"
     return [get(path, opt=opt)(_shown), post(path, opt=opt, status_code=200)(_shown)]
 
 
@@ -76,7 +76,7 @@ def planted_at(cookies: Cookies) -> str:
 )
 @pytest.mark.one_database
 async def test_each_door_opens_to_its_own_callers(
-    api: Api, cookies: Cookies, wanted: Door | str, opens: set[str]
+    api: Api, cookies: Cookies, wanted: Requirement | str, opens: set[str]
 ) -> None:
     api.plant(*planted(wanted), alone=True)
     callers: dict[str, dict[str, Any]] = {
@@ -100,7 +100,9 @@ async def test_each_door_opens_to_its_own_callers(
 @pytest.mark.one_database
 async def test_the_route_learns_who_opened_its_door(api: Api, cookies: Cookies) -> None:
     api.plant(
-        get("/person", opt=door(PERSON))(_shown), get("/planted/{signer_id:str}", opt=door(SIGNER))(_shown), alone=True
+        get("/person", opt=requires(PERSON))(_shown),
+        get("/planted/{signer_id:str}", opt=requires(SIGNER))(_shown),
+        alone=True,
     )
     person = await api.get("/person", key=None, headers={"Cookie": cookies.person})
     signer = await api.get(planted_at(cookies), key=None, headers={"Cookie": cookies.signer})
@@ -112,7 +114,7 @@ async def test_the_route_learns_who_opened_its_door(api: Api, cookies: Cookies) 
 @pytest.mark.parametrize("headers", FOREIGN)
 @pytest.mark.one_database
 async def test_a_route_that_does_nothing_is_closed_to_forms_of_other_sites(
-    api: Api, cookies: Cookies, wanted: Door, headers: dict[str, str]
+    api: Api, cookies: Cookies, wanted: Requirement, headers: dict[str, str]
 ) -> None:
     api.plant(*planted(wanted), alone=True)
     sent = {**headers, "Cookie": f"{cookies.person}; {cookies.signer}"}
@@ -238,7 +240,7 @@ async def test_a_path_without_a_route_and_a_method_without_one_keep_their_order_
 @pytest.mark.one_database
 async def test_a_door_that_the_guard_did_not_open_stays_closed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The seeded bug: a guard that takes every path for a public one."""
-    monkeypatch.setattr(auth.Doors, "at", lambda *_: auth.Found(PUBLIC))
+    monkeypatch.setattr(auth.Authenticator, "at", lambda *_: auth.FoundKey(PUBLIC))
     assert faults("/api/v1/keys", await api.get("/api/v1/keys", key=None), 500) == []
     assert (await api.get("/login", key=None)).status_code == 200
 
@@ -250,7 +252,7 @@ async def test_one_session_takes_only_some_of_the_places(api: Api, cookies: Cook
     async def waiting() -> None:
         await go_on.wait()
 
-    api.plant(get("/planted/{signer_id:str}", opt=door(SIGNER))(waiting))
+    api.plant(get("/planted/{signer_id:str}", opt=requires(SIGNER))(waiting))
     headers, path = {"Cookie": cookies.signer}, planted_at(cookies)
     under_way = [
         asyncio.create_task(api.get(path, key=None, headers=headers)) for _ in range(limits.IN_FLIGHT_PER_SESSION)

@@ -19,7 +19,7 @@ from deedbox.mail import Mail
 from deedbox.search.embedders import Embedders
 from deedbox.web.app import ROUTES
 from deedbox.web.http import openapi
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from tests.api.answers import Route, faults, keyed, routes
 from tests.api.conftest import Api
 from tests.api.description import description
@@ -184,7 +184,7 @@ async def _read(data: JSONBody[Planted]) -> None:
 
 def planted() -> list[Any]:
     """Routes in both APIs that fail, that never answer, and that read a body."""
-    need = door("search:read")
+    need = requires("search:read")
     return [
         route
         for root in ("/planted", "/api/v1/planted")

@@ -52,13 +52,15 @@ def test_names_with_dots_make_the_struct_of_the_api() -> None:
         title="Lease", signers__0__email="a@b.example", signers__10__email="c@d.example", signers__10__stage="2",
         remind="true", days="", once="x",
     )  # fmt: skip
-    assert page_forms.filled(typed, Asked) == Asked("Lease", [Person("a@b.example"), Person("c@d.example", 2)], True)
+    assert page_forms.read_struct(typed, Asked) == Asked(
+        "Lease", [Person("a@b.example"), Person("c@d.example", 2)], True
+    )
 
 
 def test_every_field_that_is_wrong_is_named_as_the_form_names_it() -> None:
     typed = form(signers__0__stage="0", signers__0__email="a@b.example", days="soon", remind="perhaps")
     with pytest.raises(WrongForm) as told:
-        page_forms.filled(typed, Asked)
+        page_forms.read_struct(typed, Asked)
     assert told.value.wrong == {
         "title": "Fill in this field.",
         "signers.0.stage": "At least 1.",
@@ -69,14 +71,14 @@ def test_every_field_that_is_wrong_is_named_as_the_form_names_it() -> None:
 
 def test_what_is_missing_in_a_row_is_named_there() -> None:
     with pytest.raises(WrongForm) as told:
-        page_forms.filled(form(title="Lease", signers__0__stage="1"), Asked)
+        page_forms.read_struct(form(title="Lease", signers__0__stage="1"), Asked)
     assert told.value.wrong == {"signers.0.email": "Fill in this field."}
 
 
 @pytest.mark.parametrize("names", [["signers", "signers.0.email"], ["signers.0.email", "signers"]])
 def test_a_name_that_is_value_and_group_at_once_is_refused(names: list[str]) -> None:
     with pytest.raises(BadRequest, match="both as a value and as a group"):
-        page_forms.filled(InOrder(names), Asked)
+        page_forms.read_struct(InOrder(names), Asked)
 
 
 async def test_the_page_comes_back_with_what_was_typed_and_the_mistake_beside_its_field(api: Api) -> None:

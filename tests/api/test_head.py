@@ -10,7 +10,7 @@ from litestar import get
 from litestar.response import Stream
 
 from deedbox.kernel import limits
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from tests import server
 from tests.api.answers import faults, routes
 from tests.api.conftest import Api
@@ -93,7 +93,7 @@ async def test_the_head_of_a_stream_that_never_ends_is_answered_at_once(api: Api
         finally:
             ended.set()
 
-    @get("/ticks", opt=door("search:read"))
+    @get("/ticks", opt=requires("search:read"))
     async def ticks() -> Stream:
         return Stream(forever())
 

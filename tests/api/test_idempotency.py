@@ -16,7 +16,7 @@ from deedbox.accounts import keys
 from deedbox.kernel import idempotency, limits
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
 from deedbox.web.http import context
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.once import once
 from tests.api.answers import repeated
@@ -134,7 +134,7 @@ async def test_an_effect_whose_answer_is_too_large_to_be_kept_is_undone(api: Api
 
         return await once(request, act, status=201)
 
-    api.plant(post("/api/v1/planted", opt=door("keys:write"))(talkative), alone=True)
+    api.plant(post("/api/v1/planted", opt=requires("keys:write"))(talkative), alone=True)
     headers = {"Idempotency-Key": "k"}
     refused = await api.call("POST", "/api/v1/planted", headers=headers)
     assert (refused.status_code, "Nothing was done" in refused.json()["error"]) == (400, True)
@@ -155,7 +155,7 @@ async def test_a_twin_of_a_request_that_still_runs_is_409(api: Api) -> None:
 
         return await once(request, act, status=201)
 
-    api.plant(post("/api/v1/planted", opt=door("keys:write"))(slow), alone=True)
+    api.plant(post("/api/v1/planted", opt=requires("keys:write"))(slow), alone=True)
     headers = {"Idempotency-Key": "k"}
     first = asyncio.create_task(api.call("POST", "/api/v1/planted", headers=headers))
     while not begun.is_set():
@@ -181,7 +181,7 @@ async def test_a_retry_of_a_request_that_timed_out_while_saving_has_one_effect(
 
         return await once(request, act, status=201)
 
-    api.plant(post("/api/v1/planted", opt=door("keys:write"))(slow), alone=True)
+    api.plant(post("/api/v1/planted", opt=requires("keys:write"))(slow), alone=True)
     headers = {"Idempotency-Key": "k"}
     with monkeypatch.context() as patched:
         patched.setattr(limits, "REQUEST_SECONDS", 0.05)
@@ -268,9 +268,9 @@ async def saved_after_commit(request: AnyRequest) -> Response[bytes]:
     here = context.of(request)
     deedbox, now, key = here.deedbox, here.deedbox.clock.now(), request.headers["idempotency-key"]
 
-    def act(tx: Tx) -> idempotency.Answer:
+    def act(tx: Tx) -> idempotency.StoredResponse:
         record, _ = keys.create(tx, here.caller, keys.NewKey(name="twice"), now=now)
-        return idempotency.Answer(201, msgspec.json.encode(record))
+        return idempotency.StoredResponse(201, msgspec.json.encode(record))
 
     kept = await deedbox.db.read(lambda tx: idempotency.store.find(tx, here.caller.id, key))
     if kept is not None:
@@ -301,5 +301,5 @@ async def test_a_retry_after_a_kill_between_commit_and_answer_has_one_effect(api
 
 
 async def test_the_check_sees_a_key_saved_after_the_commit(api: Api) -> None:
-    api.plant(post("/api/v1/faulty", opt=door("keys:write"))(saved_after_commit), alone=True)
+    api.plant(post("/api/v1/faulty", opt=requires("keys:write"))(saved_after_commit), alone=True)
     assert await effects_of_a_retry_after_a_kill(api, "/api/v1/faulty") == 2

@@ -14,7 +14,7 @@ from litestar.handlers import HTTPRouteHandler
 from deedbox.kernel.db import sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.web.http import auth
-from deedbox.web.http.query import QUERY, described
+from deedbox.web.http.query import QUERY, describe
 from tests.api.conftest import Api, Key, opened
 from tests.api.search.conftest import Search, searching
 from tests.api.signing import packets, test_bulk
@@ -138,7 +138,7 @@ async def seed(search: Search) -> dict[str, list[str]]:
 
 def paths(app: Litestar, known: dict[str, list[str]]) -> Iterator[tuple[str, HTTPRouteHandler]]:
     """The addresses of every GET route, with ids of things that are there."""
-    for path, handler in auth.declared(app):
+    for path, handler in auth.list_routes(app):
         if "GET" in handler.http_methods:
             names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
             for number in range(max(len(known.get(name, "")) for name in names) if names else 1):
@@ -152,7 +152,7 @@ def paths(app: Litestar, known: dict[str, list[str]]) -> Iterator[tuple[str, HTT
 def queries(handler: HTTPRouteHandler, known: dict[str, list[str]]) -> Iterator[dict[str, str]]:
     """No query, and each parameter of the route by itself."""
     yield {}
-    for parameter in described(handler.opt[QUERY]) if QUERY in handler.opt else []:
+    for parameter in describe(handler.opt[QUERY]) if QUERY in handler.opt else []:
         name, schema = parameter["name"], parameter["schema"]
         of_list = schema.get("items", schema)
         for value in (known.get(name) or GIVEN.get(name) or of_list.get("enum") or [])[:4]:

@@ -11,9 +11,9 @@ from litestar import get, post
 from litestar.response import Stream
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.web.http import context
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from tests.api.answers import faults
 from tests.api.conftest import Api, opened
@@ -75,7 +75,7 @@ async def test_a_request_that_timed_out_is_no_longer_under_way(api: Api, monkeyp
         finally:
             stopped.set()
 
-    api.plant(get("/planted", opt=door("search:read"))(sleeping))
+    api.plant(get("/planted", opt=requires("search:read"))(sleeping))
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 2)
     assert (await api.get("/planted")).status_code == 408
     assert stopped.is_set()
@@ -88,7 +88,7 @@ async def test_a_timeout_inside_a_route_that_is_not_the_requests_own_is_500(api:
         async with asyncio.timeout(0):
             await asyncio.sleep(1)
 
-    api.plant(get("/planted", opt=door("search:read"))(impatient))
+    api.plant(get("/planted", opt=requires("search:read"))(impatient))
     assert faults("/planted", await api.get("/planted"), 500) == []
 
 
@@ -133,7 +133,7 @@ async def test_only_so_many_requests_are_under_way_at_once(api: Api, monkeypatch
     async def waiting() -> None:
         await go_on.wait()
 
-    api.plant(get("/planted", opt=door("search:read"))(waiting))
+    api.plant(get("/planted", opt=requires("search:read"))(waiting))
     monkeypatch.setattr(limits, "IN_FLIGHT_REQUESTS", 3)
     under_way = [asyncio.create_task(api.get("/planted")) for _ in range(3)]
     while api.guard.metrics.in_flight < 3:
@@ -154,7 +154,7 @@ async def test_a_stopping_server_finishes_what_is_under_way_and_refuses_the_rest
         await go_on.wait()
         return "done"
 
-    api.plant(get("/planted", opt=door("search:read"))(waiting))
+    api.plant(get("/planted", opt=requires("search:read"))(waiting))
     under_way = asyncio.create_task(api.get("/planted"))
     while api.guard.metrics.in_flight < 1:
         await asyncio.sleep(0.001)
@@ -185,7 +185,7 @@ async def test_what_was_refused_is_out_of_memory_at_once(api: Api, path: str) ->
     """Not when the collector comes: a caller could fill the memory with bodies until then."""
 
     def errors() -> list[int]:
-        return [id(one) for one in gc.get_objects() if isinstance(one, DeedboxError)]
+        return [id(one) for one in gc.get_objects() if isinstance(one, ServiceError)]
 
     gc.collect()
     gc.disable()
@@ -236,7 +236,7 @@ async def test_an_answer_that_breaks_off_is_cut_and_not_completed(api: Api) -> N
 
         return Stream(pieces())
 
-    api.plant(get("/planted", opt=door("search:read"))(half))
+    api.plant(get("/planted", opt=requires("search:read"))(half))
     with pytest.raises(ConnectionAbortedError):
         await api.get("/planted")
 
@@ -250,7 +250,7 @@ async def test_a_route_may_give_itself_more_time(api: Api, monkeypatch: pytest.M
         await asyncio.sleep(2.2)
         return "done"
 
-    api.plant(post("/planted", opt=door("search:read"), status_code=200)(patient))
+    api.plant(post("/planted", opt=requires("search:read"), status_code=200)(patient))
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 2)
     assert (await api.call("POST", "/planted")).status_code == 200
 
@@ -262,7 +262,7 @@ async def test_one_key_takes_a_quarter_of_the_places(api: Api, monkeypatch: pyte
     async def waiting() -> None:
         await go_on.wait()
 
-    api.plant(get("/planted", opt=door("search:read"))(waiting))
+    api.plant(get("/planted", opt=requires("search:read"))(waiting))
     monkeypatch.setattr(limits, "IN_FLIGHT_PER_CALLER", 3)
     other = await api.make_key()
     under_way = [asyncio.create_task(api.get("/planted")) for _ in range(3)]
@@ -290,7 +290,7 @@ async def test_an_address_has_as_many_requests_under_way_as_connections(
 
     async with opened(database_url, tmp_path, clock, connections_per_address=2) as api:
         await api.settle()
-        api.plant(get("/planted", opt=door("search:read"))(waiting))
+        api.plant(get("/planted", opt=requires("search:read"))(waiting))
         keys = [await api.make_key() for _ in range(3)]
         under_way = [asyncio.create_task(api.get("/planted", key=key)) for key in keys[:2]]
         while api.guard.metrics.in_flight < 2:

@@ -17,7 +17,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.mail import Invitation, Mail
-from deedbox.mail.letter import Kind, Letter, Member, Reset
+from deedbox.mail.letter import Kind, Letter, MemberMail, Reset
 from tests.api.conftest import Api
 from tests.api.signing.conftest import Mailing, with_mail
 from tests.conftest import HandClock
@@ -159,7 +159,7 @@ async def test_a_mail_that_could_not_be_sent_shows_why_and_is_sent_again_by_a_pr
 
 async def test_a_mail_that_opens_an_account_is_never_read_by_others(api: Api) -> None:
     letters: dict[str, Letter] = {
-        "member": Member(inviter="Mara", workspace="Main", link=LINK, expires_at=instant(api.clock.now())),
+        "member": MemberMail(inviter="Mara", workspace="Main", link=LINK, expires_at=instant(api.clock.now())),
         "reset": Reset(link=LINK, minutes=60),
     }
     for kind, letter in letters.items():

@@ -89,7 +89,7 @@ async def test_every_route_but_the_pages_is_described(api: Api, document: dict[s
     app = api.guard.app
     served = {
         (path, str(method)): handler
-        for path, handler in auth.declared(app)  # type: ignore[arg-type]
+        for path, handler in auth.list_routes(app)  # type: ignore[arg-type]
         for method in handler.http_methods
     }
     heads = {(path, method) for path, method in served if method == "HEAD"}

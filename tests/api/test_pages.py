@@ -10,7 +10,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.mail import Mail
 from deedbox.web.http import pages
-from deedbox.web.http.auth import PUBLIC, door
+from deedbox.web.http.auth import PUBLIC, requires
 from deedbox.web.http.context import AnyRequest
 from tests.api.conftest import Api
 from tests.api.test_mail_page import owner, queued
@@ -45,7 +45,7 @@ async def test_a_part_that_there_is_not_is_409(api: Api, part: str) -> None:
 
 
 async def test_a_page_is_framed_by_the_sites_that_are_named_and_by_no_others(api: Api) -> None:
-    @get("/planted/framed", opt=door(PUBLIC), include_in_schema=False)
+    @get("/planted/framed", opt=requires(PUBLIC), include_in_schema=False)
     async def framed(request: AnyRequest) -> Response[Any]:
         del request
         sites = ["https://a.example", "https://b.example"]
@@ -99,7 +99,7 @@ async def test_an_error_where_a_browser_asks_is_a_page_with_a_sentence_and_the_r
 
 
 async def test_a_failure_and_too_many_requests_are_pages_too(api: Api) -> None:
-    @get("/verify/planted/fails", opt=door(PUBLIC), include_in_schema=False)
+    @get("/verify/planted/fails", opt=requires(PUBLIC), include_in_schema=False)
     async def fails() -> None:
         raise RuntimeError("secret detail")
 

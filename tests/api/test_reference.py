@@ -11,7 +11,7 @@ import pytest
 
 import deedbox.client as client_package
 from deedbox.client import Deedbox
-from deedbox.web.http.description.samples import Samples
+from deedbox.web.http.description.samples import ExampleSource
 from tests.api.conftest import Api
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
@@ -54,7 +54,7 @@ async def test_each_operation_of_the_description_is_on_it(api: Api) -> None:
 
 async def test_every_sample_in_python_is_a_call_that_the_client_has(api: Api) -> None:
     described = (await api.get("/openapi.json", key=None)).json()
-    samples, recorded = Samples(described), Recorded()
+    samples, recorded = ExampleSource(described), Recorded()
     names: dict[str, Any] = {name: getattr(client_package, name) for name in client_package.__all__}
     for operations in described["paths"].values():
         for told in operations.values():

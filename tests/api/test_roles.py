@@ -9,7 +9,7 @@ from litestar import Litestar, get, post
 
 from deedbox.accounts import people
 from deedbox.accounts.roles import ROLES, Role, scopes_of
-from deedbox.web.http.auth import LOGIN, PERSON, Door, door, person
+from deedbox.web.http.auth import LOGIN, PERSON, Requirement, person, requires
 from deedbox.web.http.context import AnyRequest
 from tests.api.answers import Route, routes
 from tests.api.conftest import Api
@@ -70,13 +70,13 @@ async def test_each_role_has_pages_that_it_may_see_and_but_for_owners_pages_that
     assert closed["sender"]
 
 
-@pytest.mark.parametrize("wanted", [PERSON, LOGIN, Door("person"), Door("key", scope="documents:read")])
-async def test_a_page_of_the_workspace_that_declares_no_scope_cannot_be_built(api: Api, wanted: Door) -> None:
+@pytest.mark.parametrize("wanted", [PERSON, LOGIN, Requirement("person"), Requirement("key", scope="documents:read")])
+async def test_a_page_of_the_workspace_that_declares_no_scope_cannot_be_built(api: Api, wanted: Requirement) -> None:
     """The seeded bug."""
 
     async def forgotten() -> None: ...
 
-    for made in (get("/app/forgotten", opt=door(wanted)), post("/app/forgotten/{thing:str}", opt=door(wanted))):
+    for made in (get("/app/forgotten", opt=requires(wanted)), post("/app/forgotten/{thing:str}", opt=requires(wanted))):
         with pytest.raises(TypeError, match="does not say which scope"):
             api.plant(made(forgotten), alone=True)
 

@@ -7,19 +7,21 @@ import msgspec
 import pytest
 
 from deedbox.web.http import static
-from deedbox.web.http.static import Shelf
+from deedbox.web.http.static import StaticFiles
 from tests.api.conftest import Api
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
 
-def shelf(**files: str) -> Shelf:
-    return Shelf("d", {f"js/{name}.js": static.file(f"js/{name}.js", text.encode()) for name, text in files.items()})
+def shelf(**files: str) -> StaticFiles:
+    return StaticFiles(
+        "d", {f"js/{name}.js": static.file(f"js/{name}.js", text.encode()) for name, text in files.items()}
+    )
 
 
 async def test_a_file_is_kept_for_ever_and_comes_zipped_to_those_who_unzip(api: Api) -> None:
     path = static.static("deedbox.css")
-    assert path == f"/static/{static.shelf().digest}/deedbox.css"
+    assert path == f"/static/{static.load_static_files().digest}/deedbox.css"
     plain = await api.get(path, key=None, headers={"Accept-Encoding": "identity"})
     assert (plain.status_code, plain.headers["content-type"]) == (200, "text/css; charset=utf-8")
     assert plain.headers["Cache-Control"] == "public, max-age=31536000, immutable"
@@ -37,13 +39,13 @@ async def test_a_file_is_kept_for_ever_and_comes_zipped_to_those_who_unzip(api: 
     ["deedbox.css", "0123456789abcdef/deedbox.css", "{digest}/nothing.css", "{digest}/../static.py", "{digest}/js"],
 )
 async def test_another_digest_or_name_is_not_found(api: Api, name: str) -> None:
-    answer = await api.get("/static/" + name.format(digest=static.shelf().digest), key=None)
+    answer = await api.get("/static/" + name.format(digest=static.load_static_files().digest), key=None)
     assert answer.status_code == 404
     assert "immutable" not in answer.headers.get("Cache-Control", "")
 
 
 def test_the_digest_is_another_one_when_a_file_is() -> None:
-    one = static.shelf()
+    one = static.load_static_files()
     other = dict(one.files)
     css = msgspec.structs.replace(other["deedbox.css"], etag='"other"')
     assert static.digest_of({**other, "deedbox.css": css}) != one.digest == static.digest_of(other)
@@ -60,7 +62,7 @@ const curve = `M${one}${places.map(place => `Q${place} ${one}`).join('')}Z`;
     assert made.content == source == gzip.decompress(made.zipped)
     folder = resources.files("deedbox.web") / "static" / "js"
     scripts = {f"js/{one.name}": one.read_bytes() for one in folder.iterdir()}
-    assert {name: static.shelf().files[name].content for name in scripts} == scripts
+    assert {name: static.load_static_files().files[name].content for name in scripts} == scripts
 
 
 def test_a_page_that_names_a_missing_file_fails_when_it_is_rendered() -> None:
@@ -81,14 +83,14 @@ def test_a_module_s_imports_are_asked_for_at_once() -> None:
 
 
 def test_what_is_sent_zipped_is_the_file() -> None:
-    for file in static.shelf().files.values():
+    for file in static.load_static_files().files.values():
         assert gzip.decompress(file.zipped) == file.content
 
 
 async def test_marks_and_flags_take_the_colour_of_the_brand(api: Api) -> None:
-    rules = await api.get(f"/brand/{static.shelf().digest}/7a1f5c.css", key=None)
+    rules = await api.get(f"/brand/{static.load_static_files().digest}/7a1f5c.css", key=None)
     assert ":root{--brand:#7a1f5c;--on-brand:#ffffff}@media" in rules.text
-    sheet = static.shelf().files["signing.css"].content.decode()
+    sheet = static.load_static_files().files["signing.css"].content.decode()
     marks = [
         line for line in sheet.splitlines() if line.startswith((".mark[data-state=done]", ".mark[data-state=now]"))
     ]

@@ -148,7 +148,7 @@ from deedbox.web.http.server import Server
 
 async def main():
     settings = load({"DEEDBOX_DATA_DIR": sys.argv[1], **({"DEEDBOX_TRACES_URL": sys.argv[2]} if sys.argv[2:] else {})})
-    async with wiring.opened(settings) as deedbox:
+    async with wiring.open_installation(settings) as deedbox:
         await deedbox.start()
         Server(build(deedbox), settings, ready=lambda: None)
         await deedbox.stop()

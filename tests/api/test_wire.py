@@ -18,7 +18,7 @@ from litestar import get
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.settings import Networks
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from tests import server
 from tests.api.answers import faults
 from tests.api.conftest import Api, opened, served
@@ -171,7 +171,7 @@ async def test_behind_a_trusted_proxy_the_forwarded_address_counts(
             under_way += 1
             await go_on.wait()
 
-        api.plant(get("/planted", opt=door("search:read"))(waiting), alone=True)
+        api.plant(get("/planted", opt=requires("search:read"))(waiting), alone=True)
         async with served(api) as port:
             asked = [await connected(port, await planted(api, "192.0.2.1")) for _ in range(2)]
             asked += [await connected(port, await planted(api, "192.0.2.2"))]

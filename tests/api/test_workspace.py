@@ -12,7 +12,7 @@ from deedbox.kernel import accent, limits
 from deedbox.web.http import brand, context, static
 from deedbox.web.http.auth import PUBLIC
 from deedbox.web.http.context import Context
-from deedbox.web.http.room import Room
+from deedbox.web.http.room import MemoryBudget
 from tests.api.conftest import Api
 from tests.api.test_envelopes import new_document
 
@@ -203,12 +203,16 @@ async def test_the_colour_comes_as_a_stylesheet_named_by_it(api: Api) -> None:
     assert "immutable" in sheet.headers["Cache-Control"]
     assert f"--accent:{accent.light('#ffe000').accent};" in sheet.text
     assert "@media (prefers-color-scheme:dark){:root{--accent:#ffe000;" in sheet.text
-    for name in ("x/ffe000.css", f"{static.shelf().digest}/ffe000", f"{static.shelf().digest}/red%7D.css"):
+    for name in (
+        "x/ffe000.css",
+        f"{static.load_static_files().digest}/ffe000",
+        f"{static.load_static_files().digest}/red%7D.css",
+    ):
         assert (await api.get(f"/brand/{name}", key=None)).status_code == 404
 
 
 def _request(api: Api) -> Any:
     """A request as a route of this server gets it."""
     scope: Any = {"type": "http", "method": "GET", "headers": []}
-    scope[context.KEY] = Context(api.deedbox, "r", PUBLIC, Room())
+    scope[context.KEY] = Context(api.deedbox, "r", PUBLIC, MemoryBudget())
     return Request(scope)

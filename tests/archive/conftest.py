@@ -14,8 +14,8 @@ import pytest
 from deedbox.archive import store
 from deedbox.archive.daily_roots import ROOTS_JOB
 from deedbox.archive.spool import SpooledFile
-from deedbox.archive.targets import PutResult, Target, Write
-from deedbox.archive.verify import Verdict
+from deedbox.archive.targets import ArchiveTarget, PutResult, Write
+from deedbox.archive.verify import ArchiveVerdict
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Unavailable
 from tests.api.conftest import opened, warm_children
@@ -32,7 +32,7 @@ DAY = 86_400
 class Faulty:
     """A target that can be down, and dies after it has taken a package but before it says so."""
 
-    def __init__(self, inner: Target) -> None:
+    def __init__(self, inner: ArchiveTarget) -> None:
         self.inner = inner
         self.down = False
         self.silent = False
@@ -119,9 +119,9 @@ def proof_of(office: Archivist, document: Any) -> Path:
     return found
 
 
-async def verdicts(office: Archivist, document: Any = None) -> list[Verdict]:
+async def verdicts(office: Archivist, document: Any = None) -> list[ArchiveVerdict]:
     """What is found of everything, or of one document."""
-    found: list[Verdict] = []
+    found: list[ArchiveVerdict] = []
     verification = office.archive.verification()
     if document is None:
         await verification.all(found.append)

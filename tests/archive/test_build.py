@@ -10,7 +10,7 @@ import pytest
 
 from deedbox.archive import check, package
 from deedbox.archive.build import PackageBuilder
-from deedbox.archive.package import Bag, ManifestKey, Piece
+from deedbox.archive.package import Bag, ManifestKey, PackageFile
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.crypto import Secret
@@ -33,7 +33,9 @@ class Large:
 
 
 def bag(sha256: str, size: int = SIZE) -> Bag:
-    return Bag("doc_1", "wsp_1", "One", "Lease", "2026-03-01T12:00:00Z", [Piece(package.SEALED_PDF, sha256, size)])
+    return Bag(
+        "doc_1", "wsp_1", "One", "Lease", "2026-03-01T12:00:00Z", [PackageFile(package.SEALED_PDF, sha256, size)]
+    )
 
 
 async def build(sha256: str, folder: Path, *, stored: bool = True, frozen: int = SIZE) -> tuple[int, int]:

@@ -9,14 +9,14 @@ from typing import Any, cast
 import pytest
 
 from deedbox.archive.fetch import Downloads
-from deedbox.archive.receipt import Receipt
+from deedbox.archive.receipt import PackageReceipt
 from deedbox.archive.targets import Write
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import ErrorCode, Unavailable
 from deedbox.web.http.auth import PUBLIC
 from deedbox.web.http.blob_response import patiently
 from deedbox.web.http.context import Context
-from deedbox.web.http.room import Room
+from deedbox.web.http.room import MemoryBudget
 from tests.api.lost import LOST, told
 from tests.archive.conftest import Archivist, entries
 
@@ -116,8 +116,10 @@ class Pieces:
     async def close(self) -> None: ...
 
 
-def receipt(content: bytes) -> Receipt:
-    return Receipt("pieces:a.zip", hashlib.sha256(content).hexdigest(), len(content), "0" * 64, "now", version="v1")
+def receipt(content: bytes) -> PackageReceipt:
+    return PackageReceipt(
+        "pieces:a.zip", hashlib.sha256(content).hexdigest(), len(content), "0" * 64, "now", version="v1"
+    )
 
 
 def taking(target: Pieces, content: bytes, downloads: Downloads | None = None) -> Any:
@@ -145,7 +147,7 @@ async def test_only_so_many_packages_are_fetched_at_a_time(monkeypatch: pytest.M
         await anext(first)
         with pytest.raises(Unavailable, match="Too many packages") as full:
             await anext(downloads.package(cast(Any, target), "a.zip", receipt(b"abc")))
-        assert (full.value.status, full.value.code) == (503, Code.BUSY)
+        assert (full.value.status, full.value.code) == (503, ErrorCode.BUSY)
         assert [piece async for piece in first] == [b"b", b"c"]
     async with taking(target, b"abc", downloads) as next_one:
         assert [piece async for piece in next_one] == [b"a", b"b", b"c"]
@@ -175,7 +177,7 @@ async def test_every_piece_that_is_taken_gives_the_request_more_time() -> None:
         yield b"b"
 
     now = asyncio.get_running_loop().time
-    here = Context(cast(Any, None), "req_1", PUBLIC, Room())
+    here = Context(cast(Any, None), "req_1", PUBLIC, MemoryBudget())
     for each, in_all in ((60, 1800), (60, 5)):
         async with asyncio.timeout(3) as here.deadline:
             until, latest = now() + min(each, in_all) - 1, now() + min(each, in_all) + 30

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from deedbox.archive import check, package, stored_zip
 from deedbox.archive.build import with_timestamp
-from deedbox.archive.package import Bag, ManifestKey, Piece
-from deedbox.archive.stored_zip import Entry
+from deedbox.archive.package import Bag, ManifestKey, PackageFile
+from deedbox.archive.stored_zip import ZipEntry
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 
@@ -22,7 +22,7 @@ FILES = {package.SEALED_PDF: b"%PDF sealed", package.EVIDENCE_JSON: b"{}", "data
 
 
 def bag(**more: str) -> Bag:
-    pieces = [Piece(path, hashlib.sha256(content).hexdigest(), len(content)) for path, content in FILES.items()]
+    pieces = [PackageFile(path, hashlib.sha256(content).hexdigest(), len(content)) for path, content in FILES.items()]
     told = {"workspace_name": "One", "title": "Lease", "completed_at": "2026-03-01T12:00:00Z", **more}
     return Bag("doc_1", "wsp_1", pieces=pieces, **told)
 
@@ -30,12 +30,12 @@ def bag(**more: str) -> Bag:
 def packed(bag: Bag, key: ManifestKey = KEY) -> bytes:
     """The package, written by hand from the pure parts."""
     files = [*package.tag_files(bag, key), *FILES.items()]
-    entries = [Entry(f"doc_1/{path}", len(content), stored_zip.crc(content)) for path, content in files]
+    entries = [ZipEntry(f"doc_1/{path}", len(content), stored_zip.crc(content)) for path, content in files]
     body = b"".join(stored_zip.header(entry) + content for entry, (_, content) in zip(entries, files, strict=True))
     return body + stored_zip.directory(entries)
 
 
-def read(content: bytes, key: ManifestKey = KEY) -> check.Contents:
+def read(content: bytes, key: ManifestKey = KEY) -> check.PackageContents:
     return check.contents(io.BytesIO(content), len(content), "doc_1", key)
 
 
@@ -101,7 +101,7 @@ def test_what_someone_without_the_key_packs_is_not_vouched_for() -> None:
 
 def test_a_payload_that_the_manifest_does_not_name_is_named() -> None:
     other = bag()
-    pieces = [Piece(package.SEALED_PDF, "0" * 64, 11), *other.pieces[1:]]
+    pieces = [PackageFile(package.SEALED_PDF, "0" * 64, 11), *other.pieces[1:]]
     with pytest.raises(BadRequest, match=r"data/sealed.pdf in the package is not the one in manifest-sha256.txt"):
         read(packed(msgspec.structs.replace(other, pieces=pieces)))
 
@@ -141,6 +141,6 @@ def test_the_end_of_a_long_name_is_kept() -> None:
 
 def test_a_seal_without_time_stamp_has_no_file_for_it() -> None:
     assert with_timestamp(bag(), None) == bag()
-    assert with_timestamp(bag(), b"token").pieces[-1] == Piece(
+    assert with_timestamp(bag(), b"token").pieces[-1] == PackageFile(
         package.TIMESTAMP_TOKEN, hashlib.sha256(b"token").hexdigest(), 5
     )

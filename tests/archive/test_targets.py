@@ -15,7 +15,7 @@ import pytest
 
 from deedbox.archive.package import ManifestKey
 from deedbox.archive.spool import SpooledFile, in_memory
-from deedbox.archive.targets import NameTaken, Target, fetched
+from deedbox.archive.targets import ArchiveTarget, NameTaken, fetch
 from deedbox.archive.targets.folder import FolderTarget
 from deedbox.archive.targets.https import HttpsTarget
 from deedbox.archive.targets.s3 import S3Target
@@ -23,7 +23,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress, Request
-from deedbox.kernel.errors import Code, DeedboxError, NotFound, TooLarge, Unavailable
+from deedbox.kernel.errors import ErrorCode, NotFound, ServiceError, TooLarge, Unavailable
 from deedbox.kernel.s3.bucket import Bucket, Lock
 from tests.archive.conftest import KEY, archiving
 from tests.archive.sink import Sink
@@ -40,7 +40,7 @@ ONE, OTHER = in_memory(b"one" * 500_000), in_memory(b"another")
 @pytest.fixture(params=["folder", "s3", "https"])
 async def target(
     request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock, s3_store: Store, archive_sink: Sink
-) -> AsyncIterator[Target]:
+) -> AsyncIterator[ArchiveTarget]:
     if request.param == "folder":
         yield FolderTarget(tmp_path / "archive", clock)
     elif request.param == "s3":
@@ -53,28 +53,28 @@ async def target(
         await egress.close()
 
 
-async def test_what_was_put_is_there(target: Target) -> None:
+async def test_what_was_put_is_there(target: ArchiveTarget) -> None:
     await target.put(NAME, ONE, TYPE)
-    assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
+    assert await fetch(target, NAME, 2_000_000) == b"one" * 500_000
     assert target.location(NAME).endswith(NAME)
 
 
-async def test_what_lies_under_a_name_is_never_replaced(target: Target) -> None:
+async def test_what_lies_under_a_name_is_never_replaced(target: ArchiveTarget) -> None:
     await target.put(NAME, ONE, TYPE)
     with pytest.raises(NameTaken):
         await target.put(NAME, OTHER, TYPE)
-    assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
+    assert await fetch(target, NAME, 2_000_000) == b"one" * 500_000
 
 
-async def test_what_is_not_there_is_not_found(target: Target) -> None:
+async def test_what_is_not_there_is_not_found(target: ArchiveTarget) -> None:
     with pytest.raises(NotFound, match=r"wsp_1/doc_1\.zip"):
-        await fetched(target, NAME, 10)
+        await fetch(target, NAME, 10)
 
 
-async def test_more_than_was_ever_written_is_not_read(target: Target) -> None:
+async def test_more_than_was_ever_written_is_not_read(target: ArchiveTarget) -> None:
     await target.put(NAME, ONE, TYPE)
     with pytest.raises(TooLarge):
-        await fetched(target, NAME, 1000)
+        await fetch(target, NAME, 1000)
 
 
 # the folder
@@ -94,7 +94,7 @@ async def test_pipe_under_the_name_of_a_package_is_an_error(tmp_path: Path, cloc
     target, place = FolderTarget(tmp_path / "archive", clock), tmp_path / "archive" / NAME
     place.parent.mkdir(parents=True)
     os.mkfifo(place)
-    for work in (fetched(target, NAME, limits.KB), target.put(NAME, ONE, TYPE)):
+    for work in (fetch(target, NAME, limits.KB), target.put(NAME, ONE, TYPE)):
         with pytest.raises(Unavailable, match=r"cannot be used: .* is not a file"):
             await work
 
@@ -150,7 +150,7 @@ async def test_a_disk_that_hangs_delays_only_its_reader(
         return opens(path, *flags)
 
     monkeypatch.setattr(os, "open", hang)
-    reading = asyncio.create_task(fetched(FolderTarget(tmp_path, clock), "package", 10))
+    reading = asyncio.create_task(fetch(FolderTarget(tmp_path, clock), "package", 10))
     await asyncio.sleep(0.01)
     others_went_on.set()
     assert await reading == b"content"
@@ -252,7 +252,7 @@ async def test_a_package_that_another_was_put_over_is_still_there(
     kept = await target.put(NAME, ONE, TYPE)
     for name in (f"{NAME}.proof", *([NAME] * 4)):
         bucket.put(name, b"another", OTHER.sha256)
-    assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
+    assert await fetch(target, NAME, 2_000_000) == b"one" * 500_000
     assert await target.put(NAME, ONE, TYPE) == kept
     with pytest.raises(NameTaken):
         await target.put(NAME, OTHER, TYPE)
@@ -276,7 +276,7 @@ async def test_a_store_that_knows_no_versions_is_asked_for_what_it_has(s3_store:
         proxy.spoil("no versions", 100, path="versions")
         target = S3Target(s3_store.bucket().place, s3_store.access(address), "none", 30, clock)
         assert (await target.put(NAME, ONE, TYPE)).version is None
-        assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
+        assert await fetch(target, NAME, 2_000_000) == b"one" * 500_000
         with pytest.raises(NameTaken):
             await target.put(NAME, OTHER, TYPE)
 
@@ -294,11 +294,11 @@ async def test_without_locks_a_key_without_rights_to_versions_is_enough(
         target = S3Target(bucket.place, s3_store.access(address), "none", 30, clock)
         for _ in range(2):
             assert (await target.put(NAME, ONE, TYPE)).version is None
-        assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
+        assert await fetch(target, NAME, 2_000_000) == b"one" * 500_000
         with pytest.raises(NameTaken):
             await target.put(NAME, OTHER, TYPE)
         with pytest.raises(NotFound):
-            await fetched(target, "missing", 10)
+            await fetch(target, "missing", 10)
         seen: list[int] = []
 
         async def note(chunk: bytes) -> None:
@@ -312,11 +312,11 @@ async def test_a_key_without_rights_to_versions_is_told_which_it_needs(s3_store:
     with spoiling(s3_store) as (proxy, address):
         proxy.spoil("denied", 100, path="versions")
         target = S3Target(s3_store.bucket(locked=True).place, s3_store.access(address), "governance", 30, clock)
-        for attempt in (target.put(NAME, ONE, TYPE), fetched(target, NAME, 10)):
+        for attempt in (target.put(NAME, ONE, TYPE), fetch(target, NAME, 10)):
             with pytest.raises(Unavailable, match="s3:ListBucketVersions and s3:GetObjectVersion") as denied:
                 await attempt
             assert (denied.value.code, len(denied.value.message) < limits.ARCHIVE_ERROR_CHARS) == (
-                Code.STORAGE_UNAVAILABLE,
+                ErrorCode.STORAGE_UNAVAILABLE,
                 True,
             )
 
@@ -336,7 +336,7 @@ async def test_a_slow_bucket_holds_up_no_thread_but_its_own(
 
 async def test_a_bucket_that_cannot_lock_is_refused_with_what_to_do(s3_store: Store, clock: HandClock) -> None:
     bucket = s3_store.bucket()
-    with pytest.raises(DeedboxError, match=r"DEEDBOX_ARCHIVE_LOCK=none|did not lock"):
+    with pytest.raises(ServiceError, match=r"DEEDBOX_ARCHIVE_LOCK=none|did not lock"):
         await S3Target(bucket.place, s3_store.access(), "governance", 30, clock).put(NAME, ONE, TYPE)
     await S3Target(bucket.place, s3_store.access(), "none", 30, clock).put("other", ONE, TYPE)
 
@@ -457,7 +457,7 @@ async def test_an_archive_that_does_not_answer_is_unavailable() -> None:
         egress = Egress(networks("127.0.0.0/8"))
         target = HttpsTarget(f"http://127.0.0.1:{closed.getsockname()[1]}", Secret(KEY), egress)
         with pytest.raises(Unavailable):
-            await fetched(target, NAME, 1000)
+            await fetch(target, NAME, 1000)
         with pytest.raises(Unavailable):
             await target.put(NAME, ONE, TYPE)
         await egress.close()

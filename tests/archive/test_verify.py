@@ -13,11 +13,11 @@ import pytest
 from deedbox.archive import package, proofs, store, stored_zip
 from deedbox.archive.package import ManifestKey
 from deedbox.archive.receipt import Tree
-from deedbox.archive.stored_zip import Entry
+from deedbox.archive.stored_zip import ZipEntry
 from deedbox.authority import issue
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
-from deedbox.pdf.cms import Signer
+from deedbox.pdf.cms import CmsSigner
 from deedbox.pdf.timestamp import Timestamper
 from tests.archive.conftest import KEY, Archivist, archiving, entries, next_day, problems, proof_of, root_of, verdicts
 from tests.archive.sink import Sink
@@ -137,7 +137,7 @@ async def test_a_root_that_someone_else_stamped_is_found(office: Archivist, cloc
     tree = await tree_of(office)
     stranger = issue.make_root("Stranger", now=clock.now())
     unit = issue.make_timestamp_unit(stranger, "Stranger", None, now=clock.now())
-    timestamper = Timestamper(Signer(unit.key, unit.der, [stranger.der]))
+    timestamper = Timestamper(CmsSigner(unit.key, unit.der, [stranger.der]))
     token = timestamper.token(bytes.fromhex(proofs.statement_sha256(tree)), clock.now())
     await restamped(office, tree, token)
     found = await verdicts(office)
@@ -259,7 +259,7 @@ def forge(
     found[package.AUTHENTICATION] = package.authentication(key, tags)
     whole, listed = b"", []
     for name, content in found.items():
-        listed.append(Entry(f"{document['id']}/{name}", len(content), stored_zip.crc(content)))
+        listed.append(ZipEntry(f"{document['id']}/{name}", len(content), stored_zip.crc(content)))
         whole += stored_zip.header(listed[-1]) + content
     office.package(document).write_bytes(whole + stored_zip.directory(listed))
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import Encoding
 from pkcs11.util.x509 import decode_x509_certificate
 
-from deedbox.authority.pkcs11 import Choice
+from deedbox.authority.pkcs11 import KeyChoice
 from deedbox.kernel.crypto import Secret
 from deedbox.pdf.cms import PrivateKey
 
@@ -75,9 +75,9 @@ class SoftHsm:
         self._tokens.rmdir()
         self._away.rename(self._tokens)
 
-    def choice(self, **changes: object) -> Choice:
+    def choice(self, **changes: object) -> KeyChoice:
         told: dict[str, Any] = {"module": self.module, "token": LABEL, "key": "seal", "pin": Secret(PIN)}
-        return Choice(**{**told, "certificate_file": None, **changes})
+        return KeyChoice(**{**told, "certificate_file": None, **changes})
 
     def _run(self, *words: str) -> None:
         environment = {**os.environ, "SOFTHSM2_CONF": str(self.conf)}

@@ -12,7 +12,7 @@ from deedbox.accounts import store as accounts_store
 from deedbox.accounts import workspaces
 from deedbox.authority import ENCRYPTED_KEYS, ROOT, Certificates
 from deedbox.kernel.clock import instant
-from deedbox.kernel.crypto import Box, make_ring
+from deedbox.kernel.crypto import ValueCipher, create_key_file
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import Conflict, NotFound
@@ -28,13 +28,13 @@ BASE = "https://sign.example.com"
 def ring(tmp_path: Path) -> Path:
     path = tmp_path / "ring" / "master.key"
     path.parent.mkdir()
-    make_ring(path)
+    create_key_file(path)
     return path
 
 
 @pytest.fixture
 def certificates(db: Database, ring: Path, clock: HandClock) -> Certificates:
-    return Certificates(db, Box(ring), clock, BASE)
+    return Certificates(db, ValueCipher(ring), clock, BASE)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ async def test_another_process_sees_the_same_certificates(
     certificates: Certificates, db: Database, ring: Path, clock: HandClock, workspace: str
 ) -> None:
     mine = await certificates.seal_identity(workspace)
-    other = Certificates(db, Box(ring), clock, BASE)
+    other = Certificates(db, ValueCipher(ring), clock, BASE)
     theirs = await other.seal_identity(workspace)
     assert theirs.certificate_der == mine.certificate_der
     assert theirs.key.private_numbers() == mine.key.private_numbers()  # type: ignore[union-attr]
@@ -125,7 +125,7 @@ async def test_a_key_that_was_moved_to_another_row_does_not_open(
 
     await db.write(swap)
     with pytest.raises(ValueError, match="belongs elsewhere"):
-        await Certificates(db, Box(ring), clock, BASE).seal_identity(workspace)
+        await Certificates(db, ValueCipher(ring), clock, BASE).seal_identity(workspace)
 
 
 async def test_a_new_master_key_seals_every_private_key(
@@ -134,7 +134,7 @@ async def test_a_new_master_key_seals_every_private_key(
     before = await certificates.seal_identity(workspace)
     done = await rotate(db, ring, [ENCRYPTED_KEYS], lambda _done, _total: None)
     assert (done.reencrypted, done.unreadable) == (3, 0)
-    after = await Certificates(db, Box(ring), clock, BASE).seal_identity(workspace)
+    after = await Certificates(db, ValueCipher(ring), clock, BASE).seal_identity(workspace)
     assert after.certificate_der == before.certificate_der
 
 
@@ -144,7 +144,7 @@ async def test_of_many_processes_that_start_at_once_one_makes_the_root(
     databases = [PostgresDatabase(postgres_url) for _ in range(4)]
     try:
         workspace = (await databases[0].write(lambda tx: workspaces.ensure(tx, now=clock.now()))).id
-        all_of_them = [Certificates(db, Box(ring), clock, BASE) for db in databases for _ in range(3)]
+        all_of_them = [Certificates(db, ValueCipher(ring), clock, BASE) for db in databases for _ in range(3)]
         identities = await asyncio.gather(*(one.seal_identity(workspace) for one in all_of_them))
         units = await asyncio.gather(*(one.timestamper() for one in all_of_them))
         rows = await databases[0].read(lambda tx: tx.all("select slot from certificates"))

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from deedbox.authority import Certificates, issue
 from deedbox.authority import pkcs11 as tokens
 from deedbox.authority.issue import Issued, pem
-from deedbox.authority.pkcs11 import Choice, Token, TokenFailed, TokenKey
+from deedbox.authority.pkcs11 import HardwareToken, KeyChoice, TokenFailed, TokenKey
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Conflict, SetupError
@@ -38,12 +38,12 @@ def hsm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SoftHsm:
 
 
 @pytest.fixture
-async def opened() -> AsyncIterator[Callable[[Choice], Token]]:
+async def opened() -> AsyncIterator[Callable[[KeyChoice], HardwareToken]]:
     """Makes tokens, and closes them at the end: the library keeps what it knows for its process."""
-    made: list[Token] = []
+    made: list[HardwareToken] = []
 
-    def make(choice: Choice) -> Token:
-        made.append(Token(choice))
+    def make(choice: KeyChoice) -> HardwareToken:
+        made.append(HardwareToken(choice))
         return made[-1]
 
     yield make
@@ -51,7 +51,7 @@ async def opened() -> AsyncIterator[Callable[[Choice], Token]]:
         token.close()
 
 
-Opened = Callable[[Choice], Token]
+Opened = Callable[[KeyChoice], HardwareToken]
 
 
 def filled(hsm: SoftHsm, kind: str = "P-256") -> Issued:
@@ -62,7 +62,7 @@ def filled(hsm: SoftHsm, kind: str = "P-256") -> Issued:
     return own
 
 
-def using(desk: Desk, token: Token) -> Certificates:
+def using(desk: Desk, token: HardwareToken) -> Certificates:
     """The desk seals with the token from now on."""
     desk.certificates = Certificates(desk.db, desk.certificates._ledger._box, desk.clock, None, token)
     return desk.certificates
@@ -180,7 +180,7 @@ def _stray() -> Issued:
     return brought(foreign.keys()["P-384"])
 
 
-_FAILURES: dict[str, tuple[Callable[[SoftHsm], Choice], str]] = {
+_FAILURES: dict[str, tuple[Callable[[SoftHsm], KeyChoice], str]] = {
     "another token": (lambda hsm: hsm.choice(token="Other"), "no token with the label 'Other'"),
     "another key": (lambda hsm: hsm.choice(key="other"), "no private key in the token with the label 'other'"),
     "no library": (lambda hsm: hsm.choice(module=hsm.conf), "not a PKCS #11 module"),
@@ -202,7 +202,7 @@ def _same_kind() -> Issued:
     return brought(ec.generate_private_key(ec.SECP256R1()))
 
 
-def _with_file(hsm: SoftHsm, certificates: list[bytes]) -> Choice:
+def _with_file(hsm: SoftHsm, certificates: list[bytes]) -> KeyChoice:
     file = hsm.conf.with_name("given.pem")
     file.write_bytes(pem(certificates))
     return hsm.choice(certificate_file=file)

@@ -14,7 +14,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from deedbox.authority import Certificates
 from deedbox.authority.issue import Issued
 from deedbox.kernel import limits
-from deedbox.kernel.crypto import Box, Secret
+from deedbox.kernel.crypto import Secret, ValueCipher
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.pdf.cms import PrivateKey
@@ -56,7 +56,7 @@ async def test_a_workspace_seals_with_the_certificate_that_it_brought(
     own = brought(foreign.keys()[kind])
     shown = await certificates.use_pkcs12(workspace, packed(own.key, own.certificate, above()), Secret("word"))
     assert (shown.brought, shown.status) == (True, "in use")
-    for process in (certificates, Certificates(db, Box(ring), clock, BASE)):
+    for process in (certificates, Certificates(db, ValueCipher(ring), clock, BASE)):
         identity = await process.seal_identity(workspace)
         assert identity.certificate_der == own.der
         assert identity.chain_ders == (foreign.installation().issuing.der, foreign.installation().root.der)

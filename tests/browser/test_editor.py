@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
-from deedbox.web.http.static import shelf
+from deedbox.web.http.static import load_static_files
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office, signer
 from tests.browser.hands import phone
@@ -423,7 +423,9 @@ async def test_what_was_just_changed_is_kept_also_when_the_page_is_left(browser:
 
 
 def test_the_editor_s_scripts_weigh_at_most_25_kb_on_the_wire() -> None:
-    names = ["js/editor.js", *shelf().imports("js/editor.js")]
-    plain, zipped = (sum(len(getattr(shelf().files[name], kind)) for name in names) for kind in ("content", "zipped"))
+    names = ["js/editor.js", *load_static_files().imports("js/editor.js")]
+    plain, zipped = (
+        sum(len(getattr(load_static_files().files[name], kind)) for name in names) for kind in ("content", "zipped")
+    )
     print(f"editor: {plain:,} bytes of scripts, {zipped:,} compressed")
     assert 10_000 < zipped <= 25_000

@@ -14,7 +14,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.usage import store
-from deedbox.usage.store import Stored
+from deedbox.usage.store import StoredUsage
 from tests.api.conftest import opened, served
 from tests.api.signing.conftest import Office
 from tests.browser.screens import accepted
@@ -126,7 +126,7 @@ def _busy_month(tx: Tx, office: Office, documents: list[str]) -> None:
         tx.run(sql, sent=instant(sent), done=done, id=document_id)
     for back in range(30):
         day = instant(now - timedelta(days=back))[:10]
-        stored = Stored((60 - back) * 1_400_000, (35 - back) * 900_000, instant(now))
+        stored = StoredUsage((60 - back) * 1_400_000, (35 - back) * 900_000, instant(now))
         store.keep_storage(tx, api.workspace, day, stored)
         if back % 7 not in (1, 2):
             for bucket, queries in ((4, 40 + back * 3 % 17), (8 + back % 3, 6)):

@@ -121,7 +121,7 @@ def _backed_up(tmp_path: Path, key: bytes | None) -> Path:
 
 @pytest.mark.parametrize("has_key", [True, False])
 def test_backup_with_an_unfit_master_key_is_not_restored(tmp_path: Path, has_key: bool) -> None:
-    crypto.make_ring(tmp_path / "other.key")
+    crypto.create_key_file(tmp_path / "other.key")
     target = _backed_up(tmp_path, (tmp_path / "other.key").read_bytes() if has_key else None)
     done = server.run("restore", str(target), data=tmp_path / "again")
     sentence = "decrypts none of the stored secrets" if has_key else "no master key"
@@ -134,7 +134,7 @@ def test_unfit_master_key_stops_the_start_and_is_found_by_doctor(tmp_path: Path)
     for words in (("keys", "create", "--name", "a"), ("ca", "show")):
         assert server.run(*words, data=data).returncode == 0
     (data / "master.key").unlink()
-    crypto.make_ring(data / "master.key")
+    crypto.create_key_file(data / "master.key")
     for asked in (["serve", "--port", "0"], ["doctor"]):
         done = server.run(*asked, data=data)
         said = done.stdout + done.stderr

@@ -100,7 +100,7 @@ def secret_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def signed(file: Path, scheme: Scheme, *, body: bytes = BODY, ago: float = 0) -> dict[str, str]:
-    secrets = signature.Secrets(Secret(file.read_text().strip()))
+    secrets = signature.HookSecrets(Secret(file.read_text().strip()))
     return signature.headers(secrets, scheme, EVENT, body, now=datetime.now(UTC) - timedelta(seconds=ago))
 
 

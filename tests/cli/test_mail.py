@@ -107,7 +107,7 @@ async def test_the_doctor_greets_the_mail_server_and_sends_nothing(data: Path, t
 async def kept(data: Path, *kinds: str) -> list[str]:
     """Mails that wait in the inbox of this installation."""
     ids = []
-    async with wiring.opened(load(server.environment(data), {"data_dir": data})) as deedbox:
+    async with wiring.open_installation(load(server.environment(data), {"data_dir": data})) as deedbox:
         for kind in kinds:
             now = deedbox.clock.now()
             mail = Mail(to=READER, letter=LETTERS[kind], about="doc_1")

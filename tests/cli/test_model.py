@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deedbox.kernel.crypto import make_ring
+from deedbox.kernel.crypto import create_key_file
 from deedbox.kernel.db import NOTICES_MISSED
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.search.renewal import MODEL_CHOSEN
@@ -147,7 +147,7 @@ def test_a_model_comes_from_the_hub_that_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_servers_on_postgresql_are_told_of_the_choice(data: Path, postgres_url: str) -> None:
-    make_ring(data / "master.key")
+    create_key_file(data / "master.key")
     other, told, listens = PostgresDatabase(postgres_url), asyncio.Event(), asyncio.Event()
     other.listeners.add(MODEL_CHOSEN, lambda name: told.set() if name == "two" else None)
     other.listeners.add(NOTICES_MISSED, listens.set)
@@ -163,6 +163,6 @@ async def test_servers_on_postgresql_are_told_of_the_choice(data: Path, postgres
 
 
 def test_a_model_is_chosen_also_while_postgresql_is_away(data: Path) -> None:
-    make_ring(data / "master.key")
+    create_key_file(data / "master.key")
     env = {"DEEDBOX_DATABASE_URL": "postgresql://somebody@127.0.0.1:1/deedbox"}
     assert model(data, "use", "two", env=env)["current"] == "two"

@@ -81,7 +81,7 @@ def test_a_pdf_without_signature_exits_with_2(folder: Path) -> None:
 
 
 def _edited_and_hashed_anew(told: file.Evidence) -> file.Evidence:
-    rows: list[chain.Entry] = []
+    rows: list[chain.TrailEntry] = []
     before = chain.genesis(told.document.id)
     for row in told.audit:
         at = row.at if row.number != 3 else type(row.at)("2026-02-01T00:00:00Z")

@@ -22,8 +22,8 @@ BODY = (
 SCHEMES: tuple[Scheme, ...] = ("body", "timestamped")
 
 
-def sent(scheme: Scheme, clock: HandClock, secrets: signature.Secrets | None = None) -> dict[str, str]:
-    return signature.headers(secrets or signature.Secrets(SECRET), scheme, "evt_1", BODY, now=clock.now())
+def sent(scheme: Scheme, clock: HandClock, secrets: signature.HookSecrets | None = None) -> dict[str, str]:
+    return signature.headers(secrets or signature.HookSecrets(SECRET), scheme, "evt_1", BODY, now=clock.now())
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
@@ -43,7 +43,7 @@ def test_a_genuine_delivery_gives_its_event_whatever_the_case_of_its_headers(sch
 
 def test_a_delivery_signed_now_needs_no_clock_from_the_caller() -> None:
     headers = signature.headers(
-        signature.Secrets(SECRET), "timestamped", "evt_1", BODY, now=datetime.fromisoformat("2020-01-01T00:00:00Z")
+        signature.HookSecrets(SECRET), "timestamped", "evt_1", BODY, now=datetime.fromisoformat("2020-01-01T00:00:00Z")
     )
     with pytest.raises(BadSignature, match="more than 300 seconds"):
         verify_webhook(BODY, headers, PLAIN)
@@ -69,7 +69,7 @@ def test_no_secret_is_no_secret(clock: HandClock) -> None:
 
 
 def test_what_fits_and_is_no_event_is_refused(clock: HandClock) -> None:
-    headers = signature.headers(signature.Secrets(SECRET), "body", "evt_1", b"{}", now=clock.now())
+    headers = signature.headers(signature.HookSecrets(SECRET), "body", "evt_1", b"{}", now=clock.now())
     with pytest.raises(BadSignature, match="no event"):
         verify_webhook(b"{}", headers, PLAIN, now=clock.now())
 
@@ -103,8 +103,8 @@ def test_a_body_cut_at_its_first_dot_does_not_pass_for_a_timestamped_one(clock: 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_during_a_rotation_the_old_and_the_new_secret_are_both_good(scheme: Scheme, clock: HandClock) -> None:
     new = Secret("whsec_" + "A" * 43 + "=")
-    before = signature.Secrets(SECRET).rotated(new, clock.now(), at_once=False)
-    after = signature.Secrets(SECRET).rotated(new, clock.now(), at_once=True)
+    before = signature.HookSecrets(SECRET).rotated(new, clock.now(), at_once=False)
+    after = signature.HookSecrets(SECRET).rotated(new, clock.now(), at_once=True)
     for secrets, mine, word in ((before, new, "takes over next"), (after, SECRET, "the secret before")):
         verdict = check(BODY, sent(scheme, clock, secrets), mine.reveal(), now=clock.now())
         assert (verdict.valid, word in verdict.reason) == (True, True)

@@ -50,13 +50,13 @@ class Case(NamedTuple):
 def ours(scheme: Scheme, *, ago: float = 0, body: bytes = BODY, secret: Secret = SECRET) -> dict[str, str]:
     """The headers of the product."""
     now = datetime.now(UTC) - timedelta(seconds=ago)
-    return signature.headers(signature.Secrets(secret), scheme, EVENT, body, now=now)
+    return signature.headers(signature.HookSecrets(secret), scheme, EVENT, body, now=now)
 
 
 def rotating(before: Secret, after: Secret, scheme: Scheme, *, at_once: bool) -> dict[str, str]:
     """The headers of the product while one secret takes the place of another."""
     now = datetime.now(UTC)
-    secrets = signature.Secrets(before).rotated(after, now, at_once=at_once)
+    secrets = signature.HookSecrets(before).rotated(after, now, at_once=at_once)
     return signature.headers(secrets, scheme, EVENT, BODY, now=now)
 
 

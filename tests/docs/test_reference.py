@@ -9,7 +9,7 @@ import pytest
 
 from deedbox import cli
 from deedbox.accounts.scopes import SCOPES, SHORTHANDS
-from deedbox.kernel.errors import Code
+from deedbox.kernel.errors import ErrorCode
 from deedbox.kernel.settings import Settings, variable
 from tests.docs.commands import PAGES, ROOT
 
@@ -28,7 +28,7 @@ def test_the_reference_is_what_the_code_says() -> None:
     [
         ("settings.md", [variable(name) for name in Settings.__struct_fields__]),
         ("scopes.md", [*SCOPES, *SHORTHANDS]),
-        ("errors.md", [str(code) for code in Code]),
+        ("errors.md", [str(code) for code in ErrorCode]),
         ("commands.md", [f"deedbox {name}" for name in cli.COMMANDS]),
     ],
 )

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from deedbox.evidence import receipt
-from deedbox.evidence.receipt import Statement
+from deedbox.evidence.receipt import ReceiptStatement
 from deedbox.kernel.clock import instant
 from deedbox.pdf import jws
 from deedbox.pdf.seal import SealIdentity
@@ -45,7 +45,7 @@ def receipted(
         **changes,
     }
     crls = [*identity.crl_ders, *unit.crl_ders]
-    signed = jws.signed(receipt.encode(Statement(**said)), receipt.TYPE, identity, crls)
+    signed = jws.sign(receipt.encode(ReceiptStatement(**said)), receipt.TYPE, identity, crls)
     token = unit.token(jws.digest(signed), at)
     return {**shown, receipt.RECEIPT: signed, receipt.TIMESTAMP: b64encode(token).decode()}
 

@@ -4,7 +4,17 @@ import hashlib
 from collections.abc import Sequence
 
 from deedbox.evidence import chain, file
-from deedbox.evidence.file import Bytes, Consent, Document, Evidence, Mark, Original, Party, Seal, Signer
+from deedbox.evidence.file import (
+    Bytes,
+    ConsentEvidence,
+    DocumentEvidence,
+    Evidence,
+    MarkEvidence,
+    OriginalEvidence,
+    PartyEvidence,
+    SealEvidence,
+    SignerEvidence,
+)
 from deedbox.kernel.clock import Instant
 
 DOCUMENT = "doc_01JD0000000000000000000001"
@@ -17,14 +27,14 @@ def sha256(data: bytes | str) -> str:
 
 def evidence(marked: bytes = b"%PDF-marked", *, pem: Sequence[str] = (), root: str = "") -> Evidence:
     """Whole and true for a PDF that begins with the marked bytes."""
-    document = Document(
+    document = DocumentEvidence(
         id=DOCUMENT,
         title="Mietvertrag für Zoë",
-        originals=[Original(id="fil_1", name="lease.pdf", sha256=sha256(b"original"), size_bytes=8)],
+        originals=[OriginalEvidence(id="fil_1", name="lease.pdf", sha256=sha256(b"original"), size_bytes=8)],
         prepared=Bytes(sha256=sha256(b"prepared"), size_bytes=8),
         marked=Bytes(sha256=sha256(marked), size_bytes=len(marked)),
     )
-    parties = [Party(id="pty_1", name="Tenant", order=1, rule="all", quorum=None, status="completed")]
+    parties = [PartyEvidence(id="pty_1", name="Tenant", order=1, rule="all", quorum=None, status="completed")]
     signers = [_signer(f"sgn_{number}") for number in (1, 2)]
     rows: list[tuple[str, str, dict[str, object]]] = [
         ("document.created", "key_1", {}),
@@ -33,7 +43,7 @@ def evidence(marked: bytes = b"%PDF-marked", *, pem: Sequence[str] = (), root: s
         ("signer.signed", "sgn_2", {"sha256": sha256(b"prepared")}),
         ("document.sealing", "server", {file.STATEMENT: file.statement_sha256(document, parties, signers)}),
     ]
-    entries: list[chain.Entry] = []
+    entries: list[chain.TrailEntry] = []
     before = chain.genesis(DOCUMENT)
     for number, (act, actor, detail) in enumerate(rows, 1):
         at = Instant(f"2026-03-01T12:00:{number:02}Z")
@@ -41,13 +51,13 @@ def evidence(marked: bytes = b"%PDF-marked", *, pem: Sequence[str] = (), root: s
         before = entries[-1].hash
     return Evidence(
         format=file.FORMAT, document=document, parties=parties, signers=signers, audit=entries, head=before,
-        seal=Seal(files=[], certificates=list(pem), root=root),
+        seal=SealEvidence(files=[], certificates=list(pem), root=root),
         signature="",
     )  # fmt: skip
 
 
-def _signer(name: str) -> Signer:
-    return Signer(
+def _signer(name: str) -> SignerEvidence:
+    return SignerEvidence(
         id=name,
         party_id="pty_1",
         name="山田 花子",
@@ -55,8 +65,8 @@ def _signer(name: str) -> Signer:
         role="signer",
         status="signed",
         delegated_to=None,
-        consent=Consent(text=CONSENT, sha256=sha256(CONSENT), at=Instant("2026-03-01T12:00:02Z")),
-        marks=[Mark(field_id="fld_1", kind="drawn", text=None, image_sha256=sha256(b"image"))],
+        consent=ConsentEvidence(text=CONSENT, sha256=sha256(CONSENT), at=Instant("2026-03-01T12:00:02Z")),
+        marks=[MarkEvidence(field_id="fld_1", kind="drawn", text=None, image_sha256=sha256(b"image"))],
         values={"fld_2": "2026-03-01"},
         identity="email_code",
         vouched_by=None,

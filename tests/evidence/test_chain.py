@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from deedbox.evidence import chain
 from deedbox.evidence.canonical import canonical
-from deedbox.evidence.chain import Entry, check, genesis, next_entry
+from deedbox.evidence.chain import TrailEntry, check, genesis, next_entry
 from deedbox.kernel.clock import Instant
 
 DOCUMENT = "doc_01JD0000000000000000000001"
 
 
-def trail(rows: int = 6) -> list[Entry]:
-    entries: list[Entry] = []
+def trail(rows: int = 6) -> list[TrailEntry]:
+    entries: list[TrailEntry] = []
     before = genesis(DOCUMENT)
     for number in range(1, rows + 1):
         at = Instant(f"2026-03-01T12:00:{number:02}Z")

@@ -88,7 +88,7 @@ def test_rows_dropped_reordered_or_cut_off_are_seen() -> None:
 
 def test_a_trail_that_was_written_anew_from_end_to_end_is_not_the_sealed_one() -> None:
     sample = evidence()
-    forged: list[chain.Entry] = []
+    forged: list[chain.TrailEntry] = []
     before = chain.genesis(sample.document.id)
     for row in sample.audit:
         actor = "sgn_9" if row.actor == "sgn_1" else row.actor

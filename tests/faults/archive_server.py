@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from deedbox.archive.package import Bag, ManifestKey
 from deedbox.archive.push import Push
-from deedbox.archive.receipt import Receipt
+from deedbox.archive.receipt import PackageReceipt
 from deedbox.cli import main
-from deedbox.kernel.egress import Answer, Egress, Request
+from deedbox.kernel.egress import Egress, EgressResponse, Request
 from deedbox.kernel.jobs import Work
 from tests.faults.faulty_server import VARIABLE
 
@@ -19,11 +19,11 @@ def noted_before_it_is_pushed() -> None:
     pushed = Push._pushed
     waiting: dict[str, tuple[Bag, ManifestKey]] = {}
 
-    async def promised(self: Push, bag: Bag, key: ManifestKey) -> Receipt:
+    async def promised(self: Push, bag: Bag, key: ManifestKey) -> PackageReceipt:
         waiting[bag.document_id] = bag, key
         async with self._builder.package(bag, await self._token(bag), key) as made:
             where = self._archive.target.location(made.name)
-            return Receipt(where, made.file.sha256, made.file.size_bytes, made.manifest_sha256, "")
+            return PackageReceipt(where, made.file.sha256, made.file.size_bytes, made.manifest_sha256, "")
 
     run = Push.run
 
@@ -40,7 +40,7 @@ def put_without_looking() -> None:
     """Whatever lies under the name is replaced."""
     send = Egress.send
 
-    async def bold(self: Egress, request: Request) -> Answer:
+    async def bold(self: Egress, request: Request) -> EgressResponse:
         headers = {name: value for name, value in request.headers.items() if name != "If-None-Match"}
         return await send(self, replace(request, headers=headers))
 

@@ -28,6 +28,6 @@ def row_noted_after_commit() -> None:
             for name, *more in noted:
                 (settle if name == "settle" else change)(tx, *more)  # type: ignore[arg-type]
 
-        await self._office.db.write(write)
+        await self._services.db.write(write)
 
     send_rows.SendRows._store = in_two_steps  # type: ignore[method-assign, assignment]

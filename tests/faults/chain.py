@@ -21,9 +21,9 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Sink
 from deedbox.pdf import boxes, seal
-from deedbox.pdf.marks import Mark, Marks, Place
-from deedbox.pdf.pdf_sandbox import Workshop
-from deedbox.pdf.report import Report
+from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.pdf_sandbox import PdfSandbox
+from deedbox.pdf.report import VerificationReport
 from tests.pdf import oracles
 from tests.pdf.issued import NOW, installation, order
 from tests.pdf.papers import scribble
@@ -40,8 +40,8 @@ STRAY = 12
 """Pixels of a page with form fields: PDFium draws the hair lines of a field otherwise than those of a page."""
 SHADES = 40
 """By which a pixel may differ from all those around its place."""
-_SIGNATURE, _NAME = Place(1, 0.5, 0.8, 0.4, 0.1), Place(1, 0.08, 0.8, 0.3, 0.05)
-_DRAWN, _TICK = Place(1, 0.5, 0.68, 0.4, 0.08), Place(1, 0.08, 0.7, 0.04, 0.04)
+_SIGNATURE, _NAME = PageRect(1, 0.5, 0.8, 0.4, 0.1), PageRect(1, 0.08, 0.8, 0.3, 0.05)
+_DRAWN, _TICK = PageRect(1, 0.5, 0.68, 0.4, 0.08), PageRect(1, 0.08, 0.7, 0.04, 0.04)
 
 
 class Outcome(Struct):
@@ -58,7 +58,7 @@ class Chain:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._workshop = Workshop(1)
+        self._workshop = PdfSandbox(1)
 
     async def __aenter__(self) -> "Chain":
         return self
@@ -89,7 +89,7 @@ class Chain:
         sink = Sink(limits.PREPARED_FILE_BYTES, _into(made))
         place = await self._workshop.prepare_seal(marked, wish, sink)
         cms = seal.cms_for(place.digest, identity, installation().timestamper, NOW)
-        made[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, cms)
+        made[place.contents_at : place.contents_at + place.contents_length] = seal.hex_contents(place, cms)
         return bytes(made)
 
     async def faults(self, data: bytes, sealed: bytes) -> dict[str, str]:
@@ -97,7 +97,7 @@ class Chain:
         places = [mark.place for mark in _marks(_count(sealed)).marks]
         roots = [installation().root.der]
         report = msgspec.convert(
-            await self._workshop.run("deedbox.pdf.verify:verify", sealed, roots, [], instant(NOW)), Report
+            await self._workshop.run("deedbox.pdf.verify:verify", sealed, roots, [], instant(NOW)), VerificationReport
         )
         told = oracles.pdfsig(sealed, roots[0], self._folder)
         faults = {
@@ -144,11 +144,11 @@ def _marks(pages: int) -> Marks:
     return Marks(tuple(marks), images={"drawn": scribble()})
 
 
-def _on(page: int, place: Place) -> Place:
+def _on(page: int, place: PageRect) -> PageRect:
     return msgspec.structs.replace(place, page=page)
 
 
-def look(before: bytes, after: bytes, places: Sequence[Place]) -> str:
+def look(before: bytes, after: bytes, places: Sequence[PageRect]) -> str:
     """How the pages differ, but for the places, as PDFium shows them; empty if they do not."""
     one, other = pdfium.PdfDocument(before), pdfium.PdfDocument(after)
     undrawn = _undrawn_by_pdfium(before)
@@ -168,7 +168,7 @@ def look(before: bytes, after: bytes, places: Sequence[Place]) -> str:
         other.close()
 
 
-def poppler_look(before: bytes, after: bytes, places: Sequence[Place], folder: Path) -> str:
+def poppler_look(before: bytes, after: bytes, places: Sequence[PageRect], folder: Path) -> str:
     """The same of the first page as poppler shows it, unless the file leaves it to viewers how something looks."""
     try:
         with pikepdf.open(io.BytesIO(before)) as pdf:
@@ -185,7 +185,7 @@ def poppler_look(before: bytes, after: bytes, places: Sequence[Place], folder: P
     return differences(pictures[0], pictures[1], [place for place in places if place.page == 1])
 
 
-def _undrawn_by_pdfium(data: bytes) -> list[Place]:
+def _undrawn_by_pdfium(data: bytes) -> list[PageRect]:
     """Where annotations stand that PDFium leaves out and intake draws; tests compare those with other viewers."""
     found = []
     try:
@@ -196,7 +196,7 @@ def _undrawn_by_pdfium(data: bytes) -> list[Place]:
                     if str(one.get("/Subtype")) in _NOT_BY_PDFIUM and "/AP" not in one:
                         x0, y0, x1, y1 = (float(edge) for edge in one.Rect)
                         left, top, right, bottom = view.fractions((x0 - 9, y0 - 9, x1 + 9, y1 + 9))
-                        found.append(Place(number, left, top, right - left, bottom - top))
+                        found.append(PageRect(number, left, top, right - left, bottom - top))
     except pikepdf.PdfError:
         return []
     return found
@@ -229,7 +229,7 @@ def _annotated(document: pdfium.PdfDocument, number: int) -> bool:
         page.close()
 
 
-def differences(before: Image.Image, after: Image.Image, places: Sequence[Place], stray: int = 0) -> str:
+def differences(before: Image.Image, after: Image.Image, places: Sequence[PageRect], stray: int = 0) -> str:
     """What is not the same outside the places; a shade at an edge is, and so are a few stray pixels if they may."""
     if before.size != after.size:
         return f"{before.size} became {after.size}"

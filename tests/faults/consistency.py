@@ -51,7 +51,7 @@ class Story(msgspec.Struct):
     decline: str | None
     signers: list[Signer] = []
     parties: list[Party] = []
-    trail: list[chain.Entry] = []
+    trail: list[chain.TrailEntry] = []
     events: list[tuple[int, str, Any]] = []
     shared: list[tuple[str, Any]] = []
     """What was told of its whole packet."""
@@ -65,7 +65,7 @@ class Story(msgspec.Struct):
     jobs: int = 0
     """Finalizing jobs that wait or run."""
 
-    def acts(self, act: str) -> list[chain.Entry]:
+    def acts(self, act: str) -> list[chain.TrailEntry]:
         return [entry for entry in self.trail if entry.act == act]
 
     def told(self, kind: str) -> list[Any]:
@@ -131,7 +131,7 @@ def _add_trails(installation: Installation, found: dict[str, Story]) -> None:
     rows = "select document_id, number, at, act, actor, detail, hash from audit order by document_id, number"
     for owner, number, at, act, actor, detail, own in installation.rows(rows):
         before = previous[owner] or chain.genesis(owner)
-        found[owner].trail.append(chain.Entry(number, at, act, actor, msgspec.json.decode(detail), before, own))
+        found[owner].trail.append(chain.TrailEntry(number, at, act, actor, msgspec.json.decode(detail), before, own))
         previous[owner] = own
 
 

@@ -17,8 +17,8 @@ from deedbox.kernel import idempotency, limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.db import Tx, sqlite
-from deedbox.kernel.idempotency import Answer
-from deedbox.kernel.ratelimit import Standing
+from deedbox.kernel.idempotency import StoredResponse
+from deedbox.kernel.ratelimit import RateLimitStatus
 from deedbox.kernel.sandbox import Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search import extract
@@ -55,7 +55,7 @@ def answer_before_commit() -> None:
 
 
 def key_saved_after_commit() -> None:
-    kept_well = once.kept
+    kept_well = once.claim_once
 
     async def kept(
         request: context.AnyRequest,
@@ -75,21 +75,23 @@ def key_saved_after_commit() -> None:
         place = f"idempotency.exchange:{caller}/{hashed}"
         found = await deedbox.db.read(lambda tx: idempotency.store.find(tx, caller, hashed))
         if found is not None:
-            return once._response(Answer(found.status, deedbox.box.decrypt(found.exchange, place), replayed=True))
+            return once._response(
+                StoredResponse(found.status, deedbox.box.decrypt(found.exchange, place), replayed=True)
+            )
         done = await deedbox.db.write(act)
-        answer = Answer(status if isinstance(status, int) else status(done), msgspec.json.encode(done))
+        answer = StoredResponse(status if isinstance(status, int) else status(done), msgspec.json.encode(done))
         await asyncio.sleep(LONG_GAP_SECONDS)
-        row = idempotency.store.Kept(answer.status, deedbox.box.encrypt(answer.body, place), instant(now))
+        row = idempotency.store.StoredKey(answer.status, deedbox.box.encrypt(answer.body, place), instant(now))
         await deedbox.db.write(lambda tx: idempotency.store.keep(tx, row, caller, hashed))
         return once._response(answer)
 
-    once.kept = kept
+    once.claim_once = kept
 
 
 def log_the_header() -> None:
     admit = guard.Guard.admit
 
-    async def logged(self: guard.Guard, scope: Scope, context: context.Context) -> Standing:
+    async def logged(self: guard.Guard, scope: Scope, context: context.Context) -> RateLimitStatus:
         print(f"headers: {scope['headers']}", file=sys.stderr, flush=True)
         return await admit(self, scope, context)
 
@@ -122,13 +124,13 @@ def one_pool_for_all() -> None:
     """Who asks plays no part: places, connections and the model belong to whoever comes first."""
     limits.IN_FLIGHT_PER_CALLER = limits.IN_FLIGHT_REQUESTS
     os.environ["DEEDBOX_CONNECTIONS_PER_ADDRESS"] = str(limits.CONNECTIONS)
-    vectors = turns.Turns.vectors
+    vectors = turns.EmbeddingTurns.vectors
 
-    async def all_at_once(self: turns.Turns, texts: Sequence[str], caller: str) -> list[Any]:
+    async def all_at_once(self: turns.EmbeddingTurns, texts: Sequence[str], caller: str) -> list[Any]:
         self._share = lambda: turns.Share(len(texts) * 100, len(texts) * 100)
         return await vectors(self, texts, "everybody")
 
-    turns.Turns.vectors = all_at_once  # type: ignore[method-assign]
+    turns.EmbeddingTurns.vectors = all_at_once  # type: ignore[method-assign]
 
 
 def json_decoded_before_the_door() -> None:

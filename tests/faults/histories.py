@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.search.fusion import fused
-from deedbox.search.index import Change, Entry, Index, bits
+from deedbox.search.fusion import fuse
+from deedbox.search.index import ChunkEntry, Index, IndexChange, bits
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.postgres.indexes import PostgresIndexes
 from deedbox.search.index.postgres.store import indexes as index_rows
@@ -92,7 +92,7 @@ class Server:
         self._opened, self._chance, self._report = opened, chance, report
         self.index = opened()
 
-    def follow(self, log: list[Change]) -> None:
+    def follow(self, log: list[IndexChange]) -> None:
         """A few changes more, if no other server has gone further meanwhile; here and there the index is opened again,
         or begun anew."""
         begin = self.index.watermark
@@ -135,7 +135,7 @@ def _live(opened: Callable[[str], Index], chance: random.Random, report: Report)
     last = {f"upl_{upload:03d}": _content(chance, 12) for upload in range(UPLOADS) if chance.random() < 0.8}
     log = _log(chance, last)
     begun = opened(AT_ONCE)
-    begun.apply([Change(upload_id, made) for upload_id, made in last.items()], 1)
+    begun.apply([IndexChange(upload_id, made) for upload_id, made in last.items()], 1)
     servers = [Server(functools.partial(opened, name), random.Random(chance.random()), report) for name in SERVERS]
     while behind := [server for server in servers if server.index.watermark < len(log)]:
         chance.choice(behind).follow(log)
@@ -153,20 +153,20 @@ def _live(opened: Callable[[str], Index], chance: random.Random, report: Report)
     report.histories += 1
 
 
-def _log(chance: random.Random, last: dict[str, list[Entry]]) -> list[Change]:
+def _log(chance: random.Random, last: dict[str, list[ChunkEntry]]) -> list[IndexChange]:
     """Changes that end in the last state: before it, each upload was something else, several times, or not there."""
     before = [
-        Change(f"upl_{chance.randrange(UPLOADS):03d}", _content(chance, 40) if chance.random() < 0.7 else [])
+        IndexChange(f"upl_{chance.randrange(UPLOADS):03d}", _content(chance, 40) if chance.random() < 0.7 else [])
         for _ in range(chance.randint(0, 3 * UPLOADS))
     ]
-    gone = [Change(f"upl_{upload:03d}", []) for upload in range(UPLOADS) if f"upl_{upload:03d}" not in last]
-    end = [*gone, *(Change(upload_id, made) for upload_id, made in last.items())]
+    gone = [IndexChange(f"upl_{upload:03d}", []) for upload in range(UPLOADS) if f"upl_{upload:03d}" not in last]
+    end = [*gone, *(IndexChange(upload_id, made) for upload_id, made in last.items())]
     chance.shuffle(end)
     log = before + end
     return [msgspec.structs.replace(change, number=number) for number, change in enumerate(log, start=1)]
 
 
-def _content(chance: random.Random, most_words: int) -> list[Entry]:
+def _content(chance: random.Random, most_words: int) -> list[ChunkEntry]:
     return [
         entry(number, " ".join(chance.choices(WORDS, k=chance.randint(1, most_words))), vector(chance) + _LEANING)
         for number in range(chance.randint(1, 4))
@@ -178,7 +178,7 @@ def _answers(index: Index, asked: NDArray[np.float32], query: str, only: list[st
     hits = (
         index.near(asked, TOP, only),
         index.words(query, TOP, only),
-        fused(index.candidates(asked, query, TOP, only), TOP),
+        fuse(index.candidates(asked, query, TOP, only), TOP),
         index.words(f"{query[:2]}* no*", TOP, only),
     )
     # All but the first letter, as people leave out letters.
@@ -193,14 +193,14 @@ _LEANING = np.full(DIMENSIONS, 0.1, np.float32)
 @contextmanager
 def _bits_relative_to_a_centre_that_moves() -> Iterator[None]:
     """The centre is that of what came last, so that it depends on how the index grew."""
-    real, centre = bits.packed, [np.zeros(DIMENSIONS, np.float32)]
+    real, centre = bits.pack, [np.zeros(DIMENSIONS, np.float32)]
 
     def packed(rows: NDArray[np.float32]) -> NDArray[np.uint8]:
         if len(rows) > 1:
             centre[0] = rows.mean(axis=0)
         return real(np.asarray(rows - centre[0], np.float32))
 
-    with patch.object(bits, "packed", packed):
+    with patch.object(bits, "pack", packed):
         yield
 
 

@@ -9,7 +9,7 @@ import httpx
 import msgspec
 
 from deedbox.kernel.crypto import sha256
-from deedbox.kernel.errors import Code
+from deedbox.kernel.errors import ErrorCode
 from deedbox.kernel.limits import KEYS_PER_WORKSPACE
 from tests import server
 from tests.api.answers import repeated
@@ -22,7 +22,7 @@ TIDY_EVERY = 20
 KILL_BETWEEN = (0.05, 0.5)
 """Seconds of traffic before a kill."""
 START_KILL_EVERY = 6
-ANSWERED_AS_UNKNOWN = {Code.OUTCOME_UNKNOWN.value, Code.INTERNAL_ERROR.value}
+ANSWERED_AS_UNKNOWN = {ErrorCode.OUTCOME_UNKNOWN.value, ErrorCode.INTERNAL_ERROR.value}
 
 
 class MadeKey(msgspec.Struct):

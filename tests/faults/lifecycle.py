@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from deedbox.kernel.errors import Code
+from deedbox.kernel.errors import ErrorCode
 from tests.faults.aftermath import Report, examined
 from tests.faults.installation import BREAKS, Installation
 from tests.faults.ledger import Asked, Ledger, Outcome, Told
@@ -29,7 +29,7 @@ BATCHES = "/api/v1/bulk-sends"
 BATCH_ROWS = 3
 BATCHES_ACTED_ON = 4
 """The newest: others are long sent."""
-ANSWERED_AS_UNKNOWN = {Code.OUTCOME_UNKNOWN.value, Code.INTERNAL_ERROR.value}
+ANSWERED_AS_UNKNOWN = {ErrorCode.OUTCOME_UNKNOWN.value, ErrorCode.INTERNAL_ERROR.value}
 SHAPES: list[dict[str, Any]] = [
     {"signers": [person(1)]},
     {"signers": [person(1), person(2)]},

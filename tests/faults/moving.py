@@ -19,10 +19,10 @@ from bench.whole_query import fill
 from msgspec import Struct
 
 from deedbox.kernel.backup import archive, backup, restore
-from deedbox.kernel.backup.archive import Manifest
+from deedbox.kernel.backup.archive import BackupManifest
 from deedbox.kernel.backup.files import files_of
 from deedbox.kernel.backup.postgres_tables import PostgresTables
-from deedbox.kernel.backup.tables import Shape
+from deedbox.kernel.backup.tables import TableShape
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import Row
 from deedbox.kernel.settings import load
@@ -105,16 +105,16 @@ class Scenario:
         place.database_url = env.get("DEEDBOX_DATABASE_URL")
         return place
 
-    def _backup(self, place: Installation, name: str) -> Manifest:
+    def _backup(self, place: Installation, name: str) -> BackupManifest:
         target = self._folder / name
         if self._bug:
             settings, url = _settings(place)
             return backup(place.data, url, target, now=SystemClock().now(), files=files_of(settings))
         place.command("backup", str(target))
-        with archive.opened(target) as reader:
+        with archive.open_backup(target) as reader:
             return reader.manifest()
 
-    def _move(self, here: Installation, there: Installation, name: str) -> Manifest:
+    def _move(self, here: Installation, there: Installation, name: str) -> BackupManifest:
         made = self._backup(here, name)
         if self._bug:
             settings, url = _settings(there)
@@ -164,7 +164,7 @@ def losing_rows() -> Iterator[None]:
     module: Any = importlib.import_module("deedbox.kernel.backup.restore")
     add, compare = PostgresTables.add, module._Restore._compare_rows
 
-    def short(self: PostgresTables, table: str, shape: Shape, rows: list[Row]) -> None:
+    def short(self: PostgresTables, table: str, shape: TableShape, rows: list[Row]) -> None:
         add(self, table, shape, rows[:-1] if table == "chunks" else rows)
 
     PostgresTables.add, module._Restore._compare_rows = short, lambda *_: None  # type: ignore[method-assign]

@@ -12,7 +12,7 @@ from hashlib import sha256
 from msgspec import Struct, field
 
 from deedbox.pdf import sealed_form
-from deedbox.pdf.syntax import Reference
+from deedbox.pdf.syntax import ObjectReference
 from tests.faults.tampering import NOW, Office
 
 EVIL = b"BT /F1 40 Tf 72 400 Td (I owe nothing) Tj ET 0 0 300 300 re f"
@@ -82,7 +82,7 @@ def drafted(data: bytes) -> Draft:
     more = b" %d 0 R]" % stamp_field
     holders = [root, page]
     form_at = revision.objects[root].value["AcroForm"]
-    if isinstance(form_at, Reference):
+    if isinstance(form_at, ObjectReference):
         holders.append(form_at)
     for holder in holders:
         body = revision.objects[holder].written.partition(b" obj\n")[2].removesuffix(b"\nendobj\n")

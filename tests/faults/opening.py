@@ -100,7 +100,7 @@ class Scenario:
         """Every GET that asks for no key, with something in the place of each name."""
         filled = {"{signer_id}": "sgn_01JD0000000000000000000000", "{token}": "unknown", "{page}": "1.webp"}
         found = []
-        for path, handler in auth.declared(cast(Litestar, self.api.guard.app)):
+        for path, handler in auth.list_routes(cast(Litestar, self.api.guard.app)):
             if "GET" in handler.http_methods and auth.of(handler).opener != "key":
                 for name, value in filled.items():
                     path = path.replace(name, value)  # noqa: PLW2901

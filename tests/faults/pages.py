@@ -13,8 +13,8 @@ from litestar import Litestar
 from deedbox.accounts import workspaces
 from deedbox.kernel.db import Tx
 from deedbox.web.http import auth
-from deedbox.web.http.auth import Door
-from deedbox.web.http.static import shelf
+from deedbox.web.http.auth import Requirement
+from deedbox.web.http.static import load_static_files
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import NewHook
 from tests.api.conftest import Api, opened
@@ -72,7 +72,7 @@ _PARTS = re.compile(r'(?:src|href)="/static/[0-9a-f]+/([\w./]+\.(?:css|js|svg))'
 
 def weight(page: str) -> float:
     """In KB: the page itself, and each file of ours that it names, zipped as they are served."""
-    files = shelf().files
+    files = load_static_files().files
     named = {name for name in _PARTS.findall(page) if name in files}
     return (len(page.encode()) + sum(min(len(files[one].zipped), len(files[one].content)) for one in named)) / 1000
 
@@ -131,8 +131,8 @@ class Scenario:
             "/login/{token}": f"/login/{spare.reveal()}",
             "/join/{token}": httpx.URL(invited["link"]).path,
             "{member_id}": invited["id"],
-            "/static/{digest}/{name}": f"/static/{shelf().digest}/deedbox.css",
-            "/brand/{digest}/{name}": f"/brand/{shelf().digest}/1f5c4d.css",
+            "/static/{digest}/{name}": f"/static/{load_static_files().digest}/deedbox.css",
+            "/brand/{digest}/{name}": f"/brand/{load_static_files().digest}/1f5c4d.css",
             "{signer_id}": signer_id,
             "{document_id}": document["id"],
             "{mail_id}": mails[0].id,
@@ -184,10 +184,10 @@ class Scenario:
             await self._try(frame, "POST", place, {}, SITE)
             self._judge("/s", await frame.get(in_mail, headers=BROWSER))
 
-    def _paths(self, methods: tuple[str, ...]) -> list[tuple[str, Door]]:
+    def _paths(self, methods: tuple[str, ...]) -> list[tuple[str, Requirement]]:
         """The address of every route that asks for no key, with something in the place of each name."""
         found = []
-        for template, handler in auth.declared(cast(Litestar, self.api.guard.app)):
+        for template, handler in auth.list_routes(cast(Litestar, self.api.guard.app)):
             if auth.of(handler).opener != "key" and set(methods) & handler.http_methods:
                 found.append((self._filled(template), auth.of(handler)))
         assert found, methods
@@ -259,7 +259,7 @@ class Scenario:
         app = cast(Litestar, self.api.guard.app)
         return [
             str(method)
-            for template, handler in auth.declared(app)
+            for template, handler in auth.list_routes(app)
             for method in handler.http_methods
             if method in UNSAFE and self._filled(template) == path
         ]

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import httpx
 
-from deedbox.kernel.errors import Code
-from deedbox.web.http.envelope import is_signing
+from deedbox.kernel.errors import ErrorCode
+from deedbox.web.http.envelope import is_v1
 from tests.faults.installation import BREAKS
 from tests.faults.ledger import Asked, Ledger
 from tests.faults.lifecycle import ANSWERED_AS_UNKNOWN, Client
@@ -21,7 +21,13 @@ AGAIN_BETWEEN = (0.02, 0.2)
 SLOWEST_SECONDS = 20.0
 """An answer that takes longer is not clear: whoever waits for it has given up."""
 EXPECTED = frozenset(
-    {Code.DATABASE_UNAVAILABLE, Code.STORAGE_UNAVAILABLE, Code.STORAGE_FULL, Code.OUTCOME_UNKNOWN, Code.BUSY}
+    {
+        ErrorCode.DATABASE_UNAVAILABLE,
+        ErrorCode.STORAGE_UNAVAILABLE,
+        ErrorCode.STORAGE_FULL,
+        ErrorCode.OUTCOME_UNKNOWN,
+        ErrorCode.BUSY,
+    }
 )
 HEADERS = ("x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after")
 
@@ -86,7 +92,7 @@ def unclear(response: httpx.Response) -> list[str]:
     wrong = [f"no {name}" for name in HEADERS if name not in response.headers]
     if response.headers.get("x-service-error-code") not in EXPECTED:
         wrong.append(f"{response.headers.get('x-service-error-code')}: {response.text}")
-    keys = {"error", "status"} if is_signing(response.request.url.path) else {"error"}
+    keys = {"error", "status"} if is_v1(response.request.url.path) else {"error"}
     if not isinstance(body, dict) or set(body) != keys or len(str(body["error"])) < 20:
         wrong.append(f"another envelope: {response.text}")
     return wrong

@@ -17,9 +17,9 @@ import msgspec
 
 from deedbox.accounts import keys, workspaces
 from deedbox.kernel import idempotency, outbox
-from deedbox.kernel.crypto import Box, make_ring
+from deedbox.kernel.crypto import ValueCipher, create_key_file
 from deedbox.kernel.db import Tx, sqlite
-from deedbox.kernel.idempotency import Answer, KeyedRequest
+from deedbox.kernel.idempotency import KeyedRequest, StoredResponse
 
 SECTOR = 512
 CHECKPOINT_PAGES = 40
@@ -162,8 +162,8 @@ def recorded(
 
 async def _write(path: Path, rounds: int, record: list[Operation], chance: random.Random, *, event_apart: bool) -> None:
     ring = path.parent / "master.key"
-    make_ring(ring)
-    box, db = Box(ring), sqlite.SqliteDatabase(path)
+    create_key_file(ring)
+    box, db = ValueCipher(ring), sqlite.SqliteDatabase(path)
     workspace = await db.write(lambda tx: workspaces.ensure(tx, now=NOW))
 
     async def one(number: str) -> None:
@@ -191,7 +191,7 @@ class _Refused(Exception):
 class _Save(NamedTuple):
     """A new key to be saved with its event and the answer to its Idempotency-Key."""
 
-    box: Box
+    box: ValueCipher
     workspace_id: str
     name: str
     refuse: bool
@@ -201,12 +201,12 @@ class _Save(NamedTuple):
         """The id of the key that was saved."""
         made: list[str] = []
 
-        def act(tx: Tx) -> Answer:
+        def act(tx: Tx) -> StoredResponse:
             record, _ = keys.create(tx, workspaces.operator(self.workspace_id), keys.NewKey(name=self.name), now=NOW)
             made.append(record.id)
             if not self.event_apart:
                 self.emit(tx, record.id)
-            return Answer(201, msgspec.json.encode(record))
+            return StoredResponse(201, msgspec.json.encode(record))
 
         idempotency.once(tx, self.box, KeyedRequest("operator", self.name, b""), act, now=NOW)
         if self.refuse:

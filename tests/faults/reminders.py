@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.kernel import jobs
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
@@ -20,7 +20,7 @@ from deedbox.kernel.jobs import Handler, Runner, Work
 from deedbox.kernel.jobs import store as job_store
 from deedbox.kernel.jobs.job import Slots
 from deedbox.signing import parties
-from deedbox.signing.action_context import SERVER, Desk
+from deedbox.signing.action_context import SERVER, ActionContext
 from deedbox.signing.actions import change, expire, remind
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.correct import correct
@@ -52,7 +52,7 @@ class Scenario:
         """Of each document, from when on which plan holds."""
         self.ticks: list[str] = []
         """When the server was up and looked at its jobs."""
-        office = api.deedbox.office
+        office = api.deedbox.services
         handlers: dict[str, Handler] = {
             EXPIRE_JOB: functools.partial(expire.run, office),
             REMIND_JOB: functools.partial(remind.run, office),
@@ -140,7 +140,7 @@ class Scenario:
         except (Conflict, BadRequest, TooManyRequests):
             return
 
-    def _act(self, desk: Desk, packet: Packet, what: str) -> Packet:
+    def _act(self, desk: ActionContext, packet: Packet, what: str) -> Packet:
         waiting = [*parties.waiting_for(packet)]
         if what == "void":
             return void(desk, packet, None)
@@ -162,7 +162,7 @@ class Scenario:
         email = f"{one.name}{self.chance.randint(3, 99)}@example.com".replace(" ", "")
         return correct(desk, packet, one.id, SignerChange(email=email))
 
-    def _amend(self, desk: Desk, packet: Packet) -> Packet:
+    def _amend(self, desk: ActionContext, packet: Packet) -> Packet:
         plan, document_id = self._plan(), packet.first.id
         later = desk.now + timedelta(hours=self.chance.randint(1, 40 * 24))
         after = change.amend(desk, packet, document_id, DocumentChange(reminders=plan, expires_at=later))
@@ -173,7 +173,7 @@ class Scenario:
         deedbox = self.api.deedbox
 
         def act(tx: Tx) -> Packet:
-            with deedbox.office.desk(tx, self.api.workspace, "key_rig") as desk:
+            with deedbox.services.action(tx, self.api.workspace, "key_rig") as desk:
                 done: Packet = action(desk)
                 return done
 
@@ -184,7 +184,7 @@ class Scenario:
     async def _judge(self) -> None:
         db = self.api.deedbox.db
         for document_id in self.plans:
-            packet = await self.api.deedbox.office.packet_of(self.api.workspace, document_id)
+            packet = await self.api.deedbox.services.packet_of(self.api.workspace, document_id)
             trail = await db.read(lambda tx, id=document_id: audit.trail(tx, id))  # type: ignore[misc]
             self._judge_reminders(packet, trail)
             self._judge_end(packet, trail)
@@ -202,7 +202,7 @@ class Scenario:
         if counts.get("parked") or counts.get("running"):
             self.faults.append(f"jobs are left over: {counts}")
 
-    def _judge_reminders(self, packet: Packet, trail: list[Entry]) -> None:
+    def _judge_reminders(self, packet: Packet, trail: list[TrailEntry]) -> None:
         for party, signer in packet.signers():
             sent = [row.at for row in trail if row.act == "signer.reminded" and row.detail["signer"] == signer.id]
             timed = [
@@ -248,7 +248,7 @@ class Scenario:
         plans = self.plans[document_id]
         return next((plan for since, plan in reversed(plans) if since < at), plans[0][1])
 
-    def _judge_end(self, packet: Packet, trail: list[Entry]) -> None:
+    def _judge_end(self, packet: Packet, trail: list[TrailEntry]) -> None:
         document, expired = packet.first, [row.at for row in trail if row.act == "document.expired"]
         last = self.ticks[-1]
         if document.status == "sent" and packet.expires_at is not None and packet.expires_at <= last:
@@ -266,13 +266,13 @@ async def _nothing(work: Work) -> None:
     """The job is done."""
 
 
-def _invited(trail: list[Entry], signer_id: str) -> list[str]:
+def _invited(trail: list[TrailEntry], signer_id: str) -> list[str]:
     """When the person was invited, first and again after a correction of the address."""
     acts = ("signer.invited", "signer.corrected")
     return [row.at for row in trail if row.act in acts and row.detail["signer"] == signer_id]
 
 
-def _until(document: Document, trail: list[Entry], party_id: str, signer_id: str) -> tuple[str, bool]:
+def _until(document: Document, trail: list[TrailEntry], party_id: str, signer_id: str) -> tuple[str, bool]:
     """When the person had no more to do, and whether that was before the jobs of that moment: an expiry is one."""
     for row in trail:
         if (row.act in OUT and row.actor == signer_id) or row.detail.get("party") == party_id:

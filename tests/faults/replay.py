@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from deedbox.kernel.errors import Code
+from deedbox.kernel.errors import ErrorCode
 from tests.api.answers import SHOWN_ONCE, repeated
 from tests.faults.aftermath import Report
 from tests.faults.installation import BREAKS, Installation
@@ -20,7 +20,7 @@ ANSWERS_BEFORE = (0, 5, 20, 35)
 """After how many answers a kill may come: what needs no sandbox is answered first."""
 KILL_BETWEEN = (0.0, 0.4)
 """Seconds from then until the kill."""
-IN_PROGRESS = Code.IDEMPOTENCY_IN_PROGRESS.value
+IN_PROGRESS = ErrorCode.IDEMPOTENCY_IN_PROGRESS.value
 REPEATED = ("/api/v1/", "/sign/")
 """Under these, no POST may be missing here."""
 HARMLESS = {"/sign/{signer_id}/code"}

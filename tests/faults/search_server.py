@@ -13,7 +13,7 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.chunks.store import AnsweringChunk
 from deedbox.search.folders.mirror import Mirror
 from deedbox.search.index import Index
-from deedbox.search.upload import Upload
+from deedbox.search.upload import LibraryUpload
 from deedbox.search.workspace_index import WorkspaceIndex
 from deedbox.signing_search import CompletedDocuments
 from tests.faults.faulty_server import VARIABLE
@@ -57,7 +57,7 @@ def a_claim_outlives_its_process() -> None:
     """What a dead process was indexing is left to it for ever."""
     claim = ingest._claim
 
-    def unless_claimed(tx: Tx, upload: Upload) -> Upload | None:
+    def unless_claimed(tx: Tx, upload: LibraryUpload) -> LibraryUpload | None:
         return None if upload.status == "indexing" else claim(tx, upload)
 
     recover._release = lambda *_: None
@@ -91,7 +91,7 @@ def a_reader_answers_with_what_it_has() -> None:
 
 
 def a_removed_file_keeps_its_document() -> None:
-    async def remove(self: Mirror, upload: Upload) -> None: ...
+    async def remove(self: Mirror, upload: LibraryUpload) -> None: ...
 
     Mirror.remove = remove  # type: ignore[method-assign]
 

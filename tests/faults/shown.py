@@ -14,7 +14,7 @@ import pikepdf
 from PIL import Image, ImageDraw
 from playwright.async_api import Browser, Page, Route, async_playwright
 
-from deedbox.web.http.static import shelf
+from deedbox.web.http.static import load_static_files
 from tests.api.conftest import opened, served
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office, signer
@@ -43,7 +43,7 @@ def minified(source: str) -> str:
 
 class Scenario:
     def __init__(self, office: Office, browser: Browser, desk: Page) -> None:
-        self.office, self.browser, self.desk = office, browser, desk
+        self.office, self.browser, self.ctx = office, browser, desk
         self.faults: list[str] = []
         self.figures = {"documents": 0, "marks": 0, "pictures": 0}
 
@@ -150,7 +150,7 @@ class _Case:
         """The page as the sender's page of the document shows it, once it is complete."""
         file_id, office = document["files"][0]["id"], self.scenario.office
         address = f"{office.address}/app/documents/{document['id']}/files/{file_id}/pages/1.webp?width=2480"
-        answer = await self.scenario.desk.request.get(address)
+        answer = await self.scenario.ctx.request.get(address)
         assert answer.ok, answer.status
         shown = Image.open(io.BytesIO(await answer.body()))
         self.pictures["the review"] = shown.convert("RGB")
@@ -205,7 +205,7 @@ def _photo() -> bytes:
 
 
 async def _minify(route: Route) -> None:
-    source = shelf().files["js/pad.js"].content.decode()
+    source = load_static_files().files["js/pad.js"].content.decode()
     await route.fulfill(body=minified(source), content_type="text/javascript")
 
 

@@ -70,7 +70,7 @@ VECTORS = msgspec.json.decode((HERE / "signatures.json").read_bytes(), type=list
 
 def product(secret: str, scheme: Scheme, event_id: str, body: bytes, now: datetime) -> Mapping[str, str]:
     """As the product signs."""
-    return signature.headers(signature.Secrets(Secret(secret)), scheme, event_id, body, now=now)
+    return signature.headers(signature.HookSecrets(Secret(secret)), scheme, event_id, body, now=now)
 
 
 def of_parsed_json(secret: str, scheme: Scheme, event_id: str, body: bytes, now: datetime) -> Mapping[str, str]:

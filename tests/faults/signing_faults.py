@@ -11,9 +11,9 @@ from deedbox.kernel import outbox
 from deedbox.kernel.db import Isolation, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.outbox import Event, News
+from deedbox.kernel.outbox import Event, NewEvent
 from deedbox.signing import parties, states
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import decline, fill, sign, turn
 from deedbox.signing.completion import certify_packet
 from deedbox.signing.model import Packet, Party, Signer, Status
@@ -28,15 +28,15 @@ LONG_GAP_SECONDS = 1.0
 
 def event_after_commit() -> None:
     """The state is changed and acknowledged; its event follows in a transaction of its own."""
-    emit, begin = outbox.emit_all, wiring.Deedbox.start
-    servers: list[wiring.Deedbox] = []
+    emit, begin = outbox.emit_all, wiring.Installation.start
+    servers: list[wiring.Installation] = []
     following: set[asyncio.Task[list[Event]]] = set()
 
-    async def remembered(self: wiring.Deedbox, *, work: bool = True) -> None:
+    async def remembered(self: wiring.Installation, *, work: bool = True) -> None:
         servers.append(self)
         await begin(self, work=work)
 
-    def later(tx: Tx, workspace_id: str, news: Sequence[News], *, now: datetime) -> list[Event]:
+    def later(tx: Tx, workspace_id: str, news: Sequence[NewEvent], *, now: datetime) -> list[Event]:
         async def write() -> list[Event]:
             await asyncio.sleep(LONG_GAP_SECONDS)
             return await servers[-1].db.write(lambda tx: emit(tx, workspace_id, news, now=now))
@@ -44,29 +44,29 @@ def event_after_commit() -> None:
         tx.on_commit(lambda: following.add(asyncio.ensure_future(write())))
         return []
 
-    wiring.Deedbox.start = remembered  # type: ignore[method-assign]
+    wiring.Installation.start = remembered  # type: ignore[method-assign]
     outbox.emit_all = later
 
 
 def certified_after_commit() -> None:
     """The last document of a packet is completed; the job that completes the packet follows in another transaction."""
-    plan, begin = certify_packet.plan, wiring.Deedbox.start
-    servers: list[wiring.Deedbox] = []
+    plan, begin = certify_packet.plan, wiring.Installation.start
+    servers: list[wiring.Installation] = []
     following: set[asyncio.Task[None]] = set()
 
-    async def remembered(self: wiring.Deedbox, *, work: bool = True) -> None:
+    async def remembered(self: wiring.Installation, *, work: bool = True) -> None:
         servers.append(self)
         await begin(self, work=work)
 
-    def later(desk: Desk, packet: Packet, cause: str = "completed") -> None:
+    def later(ctx: ActionContext, packet: Packet, cause: str = "completed") -> None:
         async def write() -> None:
             await asyncio.sleep(LONG_GAP_SECONDS)
-            office = servers[-1].office
-            await office.db.write(lambda tx: plan(office.desk(tx, packet.workspace_id), packet, cause))
+            office = servers[-1].services
+            await office.db.write(lambda tx: plan(office.action(tx, packet.workspace_id), packet, cause))
 
-        desk.tx.on_commit(lambda: following.add(asyncio.ensure_future(write())))
+        ctx.tx.on_commit(lambda: following.add(asyncio.ensure_future(write())))
 
-    wiring.Deedbox.start = remembered  # type: ignore[method-assign]
+    wiring.Installation.start = remembered  # type: ignore[method-assign]
     certify_packet.plan = later
 
 

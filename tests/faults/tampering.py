@@ -22,7 +22,7 @@ from pyhanko_certvalidator import ValidationContext
 
 from deedbox.authority import issue
 from deedbox.evidence import file
-from deedbox.evidence.file import Evidence, SealedFile
+from deedbox.evidence.file import Evidence, SealedFileEvidence
 from deedbox.pdf import cms, seal, sealed_form, timestamp_again
 from deedbox.pdf.gap import find, traces
 from deedbox.pdf.timestamp import Timestamper
@@ -44,13 +44,13 @@ class Office:
     def __init__(self, name: str = "Example") -> None:
         began = NOW - timedelta(days=30)
         self.root = issue.make_root(name, now=began)
-        self.issuing = issue.make_issuing(self.root, name, None, now=began)
+        self.issuing = issue.issue_intermediate(self.root, name, None, now=began)
         self.seal = issue.make_seal(self.issuing, name, None, now=began)
         self.timestamp_unit = issue.make_timestamp_unit(self.root, name, None, now=began)
         self.crls = [issue.make_crl(issuer, (), 1, timedelta(days=90), now=NOW) for issuer in (self.root, self.issuing)]
         self.roots = [self.root.der]
         self.identity = seal.SealIdentity(self.seal.key, self.seal.der, [self.issuing.der], self.crls)
-        self.timestamper = Timestamper(cms.Signer(self.timestamp_unit.key, self.timestamp_unit.der))
+        self.timestamper = Timestamper(cms.CmsSigner(self.timestamp_unit.key, self.timestamp_unit.der))
 
     def holder(self) -> Holder:
         """The root, as an issuer of certificates for anything."""
@@ -66,7 +66,7 @@ class Office:
         self, pdf: bytes, *, document_id: str = "doc_1", head: str = HEAD, timestamp: seal.Expected = "own"
     ) -> bytes:
         unit = None if timestamp == "none" else self.timestamper
-        order = seal.Order(
+        order = seal.SealParameters(
             room=seal.room_for(self.identity, self.timestamper.most_bytes),
             signed_at=NOW,
             certificates=[
@@ -87,9 +87,9 @@ class Office:
             try:
                 pieces.append(next(making))
             except StopIteration as end:
-                prepared: seal.Prepared = end.value
+                prepared: seal.PreparedSeal = end.value
                 break
-        digits = seal.filled(prepared, seal.cms_for(prepared.digest, self.identity, unit, NOW))
+        digits = seal.hex_contents(prepared, seal.cms_for(prepared.digest, self.identity, unit, NOW))
         whole = bytearray(b"".join(pieces))
         whole[prepared.contents_at : prepared.contents_at + prepared.contents_length] = digits
         return bytes(whole)
@@ -97,7 +97,7 @@ class Office:
     def vouched(self, told: Evidence, pdf: bytes) -> Evidence:
         """The evidence as it is once this file was sealed: it names the file, and the seal's certificate vouches."""
         token = cms.own(sealed_form.read(pdf).cms_der).token or b""
-        named = SealedFile(
+        named = SealedFileEvidence(
             sha256=sha256(pdf).hexdigest(), size_bytes=len(pdf), timestamp_sha256=sha256(token).hexdigest()
         )
         told = replace(told, seal=replace(told.seal, files=[*told.seal.files, named]))

@@ -22,13 +22,13 @@ from msgspec import Struct
 from deedbox.kernel import addresses
 from deedbox.kernel.addresses import Address, networks
 from deedbox.kernel.clock import SystemClock
-from deedbox.kernel.crypto import Box, make_ring
+from deedbox.kernel.crypto import ValueCipher, create_key_file
 from deedbox.kernel.egress import Egress, EgressFailed, Request, Resolve
 from deedbox.kernel.errors import BadRequest
 from deedbox.webhooks import hooks, signature
 from deedbox.webhooks.attempt import DeliveryAttempts
-from deedbox.webhooks.queue import Claim, Endpoint
-from deedbox.webhooks.signature import Secrets
+from deedbox.webhooks.queue import Claim, WebhookEndpoint
+from deedbox.webhooks.signature import HookSecrets
 from tests.faults import FULL
 
 pytestmark = pytest.mark.anyio
@@ -137,16 +137,16 @@ async def by_the_client(client: Egress, url: str) -> None:
 
 def by_the_sender(folder: Path) -> Call:
     """The attempts that the sender of webhooks makes, each client with the connections it keeps."""
-    make_ring(folder / "master.key")
-    box = Box(folder / "master.key")
+    create_key_file(folder / "master.key")
+    box = ValueCipher(folder / "master.key")
     place = hooks.ENCRYPTED_SECRETS.place.format(id="hook_1")
-    secrets = box.encrypt(signature.packed(Secrets(signature.new_secret())), place)
+    secrets = box.encrypt(signature.pack(HookSecrets(signature.new_secret())), place)
     attempts: dict[int, tuple[Egress, DeliveryAttempts]] = {}
 
     async def call(client: Egress, url: str) -> None:
         if id(client) not in attempts:
             attempts[id(client)] = client, DeliveryAttempts(box, SystemClock(), lambda: client)
-        endpoint = Endpoint("hook_1", url, "timestamped", secrets, failing=False)
+        endpoint = WebhookEndpoint("hook_1", url, "timestamped", secrets, failing=False)
         outcome = await attempts[id(client)][1].make(Claim("dlv_1", "evt_1", "document.sent", "{}", 0, 1, endpoint))
         assert outcome.attempt.response_status is not None or outcome.status == "pending"
 

@@ -147,8 +147,8 @@ def test_during_a_rotation_each_secret_finds_its_own_signature(vector: Vector) -
     """Whoever has changed to the new secret already, or not yet, accepts the delivery all the same."""
     here = signatures.now()
     old, new = Secret(vector.secret), signature.new_secret()
-    waiting = signature.Secrets(old).rotated(new, here, at_once=False)
-    done = signature.Secrets(old).rotated(new, here, at_once=True)
+    waiting = signature.HookSecrets(old).rotated(new, here, at_once=False)
+    done = signature.HookSecrets(old).rotated(new, here, at_once=True)
     cases = (
         (waiting, old, "x-service-signature"),
         (waiting, new, "x-service-signature-next"),

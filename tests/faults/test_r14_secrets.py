@@ -34,7 +34,7 @@ from tests.postgres import Cluster
 
 KEYS = 40 if FULL else 4
 PATHS = sorted(
-    {path for path, _ in auth.declared(app.put_together(app.ROUTES)) if ("{" if FULL else "{token}") in path}
+    {path for path, _ in auth.list_routes(app.put_together(app.ROUTES)) if ("{" if FULL else "{token}") in path}
     | {"/api/v1/keys/{key_id}"}
 )
 """Where a secret is put into the address."""

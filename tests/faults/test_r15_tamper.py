@@ -121,7 +121,7 @@ def test_every_change_of_an_audit_trail_is_seen() -> None:
     assert score.missed == []
 
 
-def _changed(rows: list[chain.Entry], chance: random.Random) -> tuple[str, list[chain.Entry]]:
+def _changed(rows: list[chain.TrailEntry], chance: random.Random) -> tuple[str, list[chain.TrailEntry]]:
     at = chance.randrange(len(rows))
     row = rows[at]
     match chance.randrange(5):

@@ -8,7 +8,7 @@ from litestar import Response, get, post
 
 from deedbox.accounts import store
 from deedbox.web.http import context, guard, pages
-from deedbox.web.http.auth import PERSON, PUBLIC, door
+from deedbox.web.http.auth import PERSON, PUBLIC, requires
 from deedbox.web.http.context import AnyRequest
 from tests.faults import FULL
 from tests.faults.pages import FOREIGN, HIDDEN, scenario
@@ -40,26 +40,26 @@ async def test_a_route_without_a_door_does_not_start(sqlite_path: Path, tmp_path
 
 
 async def test_the_rig_catches_what_is_planted(sqlite_path: Path, tmp_path: Path) -> None:
-    @get("/planted/styled", opt=door(PUBLIC), include_in_schema=False)
+    @get("/planted/styled", opt=requires(PUBLIC), include_in_schema=False)
     async def styled() -> Response[str]:
         return Response('<p style="color: red">Hello</p>', headers=pages.HEADERS, media_type="text/html")
 
-    @get("/planted/loose", opt=door(PUBLIC), include_in_schema=False)
+    @get("/planted/loose", opt=requires(PUBLIC), include_in_schema=False)
     async def loose() -> Response[str]:
         return Response("<p onclick='x()'>Hello<script>x()</script></p>", media_type="text/html")
 
-    @get("/planted/changes", opt=door(PERSON), include_in_schema=False)
+    @get("/planted/changes", opt=requires(PERSON), include_in_schema=False)
     async def changes(request: AnyRequest) -> Response[Any]:
         here = context.of(request)
         await here.deedbox.db.write(lambda tx: store.forget_password(tx, here.person.person_id))
         await here.deedbox.db.write(lambda tx: store.add_workspace(tx, "wsp_planted", "Planted", "2026"))
         return pages.go("/account")
 
-    @get("/planted/heavy", opt=door(PUBLIC), include_in_schema=False)
+    @get("/planted/heavy", opt=requires(PUBLIC), include_in_schema=False)
     async def heavy() -> Response[str]:
         return Response("x" * 151_000, headers=pages.HEADERS, media_type="text/html")
 
-    @post("/planted/open", opt=door(PUBLIC), include_in_schema=False)
+    @post("/planted/open", opt=requires(PUBLIC), include_in_schema=False)
     async def unguarded() -> None: ...
 
     async with scenario(f"sqlite:{sqlite_path}", tmp_path) as made:

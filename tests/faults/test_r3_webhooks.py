@@ -14,7 +14,7 @@ import pytest
 
 from deedbox.accounts import workspaces
 from deedbox.kernel.clock import SystemClock
-from deedbox.kernel.crypto import Box, make_ring
+from deedbox.kernel.crypto import ValueCipher, create_key_file
 from deedbox.kernel.db import Database, Tx
 from deedbox.webhooks import catalogue, hooks
 from deedbox.webhooks.hook import NewHook
@@ -63,8 +63,8 @@ class Scenario:
             process.kill()
 
     async def _subscribe(self, db: Database) -> None:
-        make_ring(self._folder / "master.key")
-        box, now = Box(self._folder / "master.key"), SystemClock().now()
+        create_key_file(self._folder / "master.key")
+        box, now = ValueCipher(self._folder / "master.key"), SystemClock().now()
 
         def make(tx: Tx) -> None:
             tx.run("insert into workspaces (id, name, created_at) values (:id, '', '')", id=WORKSPACE)

@@ -23,7 +23,7 @@ import pytest
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.ratelimit import Allowance, Standing
+from deedbox.kernel.ratelimit import Allowance, RateLimitStatus
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.ratelimit.postgres import PostgresLimiter
 from tests import nursery
@@ -45,7 +45,7 @@ Bug: TypeAlias = Literal["none", "per-process counter"]
 
 
 class Hits(Protocol):
-    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> Standing: ...
+    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus: ...
 
 
 class Refusal(NamedTuple):
@@ -105,7 +105,7 @@ class TwoBucketCounter:
         self.windows = windows
         self.counts: Counter[tuple[str, int, int]] = Counter()
 
-    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
+    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
         assert allowance.per_day is not None
         limits = (allowance.per_minute, allowance.per_day)
         allowed = all(
@@ -113,7 +113,7 @@ class TwoBucketCounter:
         )
         for window in self.windows if allowed else ():
             self.counts[subject, window, int(now.timestamp() // window)] += 1
-        return Standing(allowed, 0, 0, 0, 0)
+        return RateLimitStatus(allowed, 0, 0, 0, 0)
 
     def _estimate(self, subject: str, window: int, now: float) -> float:
         bucket, passed = divmod(now, window)
@@ -130,7 +130,7 @@ class PerProcessCounter:
         self.number = process * 1_000_000
         self.admitted: deque[float] = deque(maxlen=10_000)
 
-    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
+    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
         assert allowance.per_day is not None
         at = now.timestamp()
         limits = zip(self.windows, (allowance.per_minute, allowance.per_day), strict=True)
@@ -141,7 +141,7 @@ class PerProcessCounter:
             await self.db.write(
                 lambda tx: tx.run("insert into rate_hits values (:s, :n, :at)", s=subject, n=self.number, at=at)
             )
-        return Standing(allowed, 0, 0, 0, 0)
+        return RateLimitStatus(allowed, 0, 0, 0, 0)
 
 
 def allowance_of(rules: list[Rule]) -> Allowance:

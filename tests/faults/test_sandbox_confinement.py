@@ -14,7 +14,7 @@ import pytest
 
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.limits import MB
-from deedbox.kernel.sandbox import Call, Fence, SandboxFailed, SandboxKind, pool, seccomp
+from deedbox.kernel.sandbox import Fence, SandboxCall, SandboxFailed, SandboxKind, pool, seccomp
 from deedbox.kernel.sandbox.allowed import CALLS, Work, looks
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.sandbox.syscalls import NUMBERS
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not LINUX, reason="only Linu
 
 ATTACKS = "tests.kernel.attacks"
 OTHERS = "tests.kernel.sandboxed"
-WITHOUT_FILTER = (Call(f"{ATTACKS}:switch_off_the_filter"),)
+WITHOUT_FILTER = (SandboxCall(f"{ATTACKS}:switch_off_the_filter"),)
 PYTHON = (*convert.webpage_fence().reads, str(Path(__file__).parents[1]))
 """What a child reads to load the modules of a test."""
 PROGRAMS = ("/bin", "/lib", "/lib64", "/usr/lib")
@@ -105,8 +105,10 @@ async def test_one_child_cannot_read_the_memory_of_another() -> None:
 
 
 @pytest.mark.parametrize(("setup", "outcome"), [((), "EPERM"), (WITHOUT_FILTER, "done")])
-async def test_the_filter_closes_on_threads_that_a_module_started_before(setup: tuple[Call, ...], outcome: str) -> None:
-    sandbox = opened(threads=2, setup=(Call(f"{ATTACKS}:leave_a_thread_running"), *setup))
+async def test_the_filter_closes_on_threads_that_a_module_started_before(
+    setup: tuple[SandboxCall, ...], outcome: str
+) -> None:
+    sandbox = opened(threads=2, setup=(SandboxCall(f"{ATTACKS}:leave_a_thread_running"), *setup))
     assert await sandbox.call(f"{ATTACKS}:fork_in_the_old_thread") == outcome
     await sandbox.close()
 
@@ -166,7 +168,7 @@ async def test_a_call_by_another_door_kills_the_child(door: str) -> None:
 async def test_a_child_that_cannot_be_confined_refuses_to_work(
     call: str, number: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sandbox = opened(setup=(Call(f"{ATTACKS}:make_the_kernel_answer", (call, number)),))
+    sandbox = opened(setup=(SandboxCall(f"{ATTACKS}:make_the_kernel_answer", (call, number)),))
     with pytest.raises(Unavailable, match="its log says why"):
         await sandbox.call(f"{OTHERS}:echo", 1)
     await sandbox.close()
@@ -207,7 +209,7 @@ async def test_a_kernel_without_filters_is_warned_of_once_and_used(
 ) -> None:
     pool._warn_unfiltered.cache_clear()
     for _ in range(2):
-        sandbox = opened(setup=(Call(f"{ATTACKS}:make_the_kernel_answer", ("seccomp", number)),))
+        sandbox = opened(setup=(SandboxCall(f"{ATTACKS}:make_the_kernel_answer", ("seccomp", number)),))
         assert await sandbox.call(f"{OTHERS}:echo", 1) == [1]
         await sandbox.close()
     assert caplog.text.count("sandbox without seccomp: the kernel has none") == 1

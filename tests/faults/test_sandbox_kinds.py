@@ -23,11 +23,11 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Fence, SandboxFailed, SandboxKind, fence
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import office, pdf_sandbox
-from deedbox.pdf.office_child import Order
+from deedbox.pdf.office_child import ConversionRequest
 from deedbox.search.embed import local
 from deedbox.search.embed.models import current
 from deedbox.search.embed.remote import RemoteEmbedder
-from deedbox.search.endpoint import Endpoint
+from deedbox.search.endpoint import ModelEndpoint
 from deedbox.search.extract import Extractor
 from deedbox.search.ocr import model as ocr_model
 from deedbox.search.ocr import page_reader
@@ -45,7 +45,7 @@ OTHERS = 64
 def all_kinds() -> dict[str, SandboxKind]:
     """Every kind by its name, as the product opens it."""
     remote = RemoteEmbedder(
-        cast(Any, None), Endpoint("https://example.com/v1", "m", None), MODELS, size=200, overlap=40
+        cast(Any, None), ModelEndpoint("https://example.com/v1", "m", None), MODELS, size=200, overlap=40
     )
     found = [
         *pdf_sandbox.kinds(1),
@@ -56,7 +56,7 @@ def all_kinds() -> dict[str, SandboxKind]:
     ]
     if (model := current(MODELS)) is not None:
         found.append(local._kind("embed", MODELS, model, nice=0, seconds=limits.EMBED_SECONDS))
-    if ocr_model.is_installed(MODELS):
+    if ocr_model.is_present(MODELS):
         found.append(page_reader.kind(MODELS))
     return {kind.name: kind for kind in found}
 
@@ -188,8 +188,8 @@ class Converter:
         return cast(dict[str, Any], json.loads(bytes(said)))
 
     def _order(self, real: Any, wanted: str) -> Any:
-        def order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
-            made: Order = real(soffice, folder, unconfined=unconfined)
+        def order(soffice: Path, folder: Path, *, unconfined: bool) -> ConversionRequest:
+            made: ConversionRequest = real(soffice, folder, unconfined=unconfined)
             script = Path(shutil.copy(str(probe.__file__), folder))
             where = (str(folder / "document.pdf"), str(self._around.folder), str(self._around.port), wanted)
             stdlib = sysconfig.get_paths()["stdlib"] if self._python == sys.executable else "/usr/lib"
@@ -221,7 +221,7 @@ async def test_a_program_in_the_place_of_libreoffice_cannot_outlive_its_limit_of
     monkeypatch.setattr(limits, "CONVERT_SECONDS", 30)
     real = office._order
 
-    def short(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
+    def short(soffice: Path, folder: Path, *, unconfined: bool) -> ConversionRequest:
         return msgspec.structs.replace(real(soffice, folder, unconfined=unconfined), seconds=1)
 
     monkeypatch.setattr(office, "_order", short)

@@ -20,9 +20,9 @@ needs_weasyprint = pytest.mark.skipif(find_spec("weasyprint") is None, reason="w
 
 SCENARIO = """
 import asyncio, errno, json, sys
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.sandbox import confine, fence
-from deedbox.pdf.pdf_sandbox import Workshop
+from deedbox.pdf.pdf_sandbox import PdfSandbox
 from tests.kernel.attacks import make_the_kernel_answer
 from tests.pdf.papers import text_of
 from tests.pdf.test_convert import Collected, docx
@@ -36,7 +36,7 @@ if kernel == "nothing":
     make_the_kernel_answer("seccomp", errno.ENOSYS)
 
 async def converted():
-    made, workshop = Collected(), Workshop(1, unconfined_converters=setting == "unconfined")
+    made, workshop = Collected(), PdfSandbox(1, unconfined_converters=setting == "unconfined")
     try:
         await workshop.check_converter(source)
         await workshop.convert(docx("An agreement") if source == "docx" else b"<p>An agreement", source, made.write)
@@ -46,7 +46,7 @@ async def converted():
 
 try:
     said = asyncio.run(converted())
-except DeedboxError as error:
+except ServiceError as error:
     said = {"refused": error.message}
 print(json.dumps({"means": fence.means(), **said}))
 """

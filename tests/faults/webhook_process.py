@@ -13,15 +13,15 @@ from msgspec.structs import replace
 from deedbox.kernel import limits, outbox
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.clock import SystemClock
-from deedbox.kernel.crypto import Box
+from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.egress import Answer, Egress, Request
+from deedbox.kernel.egress import Egress, EgressResponse, Request
 from deedbox.webhooks import catalogue, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
-from deedbox.webhooks.queue import Claim, Outcome
+from deedbox.webhooks.queue import AttemptOutcome, Claim
 from deedbox.webhooks.queue import store as queue_store
-from deedbox.webhooks.sender import Sender
+from deedbox.webhooks.sender import DeliverySender
 
 WORKSPACE = "wsp_1"
 REBUILT = "rebuild the payload on retry"
@@ -32,14 +32,14 @@ DOCUMENTS = 5
 
 
 class RebuildingAttempts(DeliveryAttempts):
-    async def make(self, claim: Claim) -> Outcome:
+    async def make(self, claim: Claim) -> AttemptOutcome:
         if claim.attempts:
             claim = replace(claim, body=claim.body.replace('"data":{', f'"data":{{"attempt":{claim.attempts + 1},'))
         return await super().make(claim)
 
 
 class FollowingEgress(Egress):
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: Request) -> EgressResponse:
         answer = await super().send(request)
         if answer.status == 302:
             return await super().send(replace(request, url=answer.headers["location"]))
@@ -76,12 +76,12 @@ async def emit(db: Database, clock: SystemClock) -> None:
 
 async def main(folder: str, url: str, events: str, bug: str) -> None:
     hurry(bug)
-    db, clock, box = opened(url), SystemClock(), Box(Path(folder) / "master.key")
+    db, clock, box = opened(url), SystemClock(), ValueCipher(Path(folder) / "master.key")
     for kind in catalogue.KINDS:
         outbox.react(db, kind, plan.plan)
     egress = (FollowingEgress if bug == FOLLOWED else Egress)(networks("127.0.0.0/8"))
     attempts = (RebuildingAttempts if bug == REBUILT else DeliveryAttempts)(box, clock, lambda: egress)
-    sender = Sender(db, clock, attempts, worker=f"fault test {random.random()}")
+    sender = DeliverySender(db, clock, attempts, worker=f"fault test {random.random()}")
     await sender.start(alone=db.dialect == "sqlite")
     print("ready", flush=True)
     for _ in range(int(events)):

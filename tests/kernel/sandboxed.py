@@ -13,7 +13,7 @@ import time
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from deedbox.kernel.errors import BadRequest, Code, Conflict, DeedboxError
+from deedbox.kernel.errors import BadRequest, Conflict, ErrorCode, ServiceError
 
 _loaded: list[str] = []
 
@@ -227,7 +227,7 @@ def refuse(message: str) -> None:
 
 
 def refuse_with_code() -> None:
-    raise Conflict("The document is sealed", code=Code.IDEMPOTENCY_CONFLICT)
+    raise Conflict("The document is sealed", code=ErrorCode.IDEMPOTENCY_CONFLICT)
 
 
 def refuse_as_encrypted() -> None:
@@ -235,7 +235,7 @@ def refuse_as_encrypted() -> None:
 
 
 def refuse_strangely() -> None:
-    stranger = type("Stranger", (DeedboxError,), {"status": 418})
+    stranger = type("Stranger", (ServiceError,), {"status": 418})
     raise stranger("Strange")
 
 

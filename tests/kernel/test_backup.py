@@ -23,7 +23,7 @@ import pytest
 
 from deedbox import VERSION
 from deedbox.kernel import outbox
-from deedbox.kernel.backup import Manifest, backup, restore, rows
+from deedbox.kernel.backup import BackupManifest, backup, restore, rows
 from deedbox.kernel.backup.archive import rows_of
 from deedbox.kernel.blobs import Blob, store
 from deedbox.kernel.blobs.local import LocalBlobs
@@ -49,7 +49,7 @@ class Installation(msgspec.Struct):
     db: Database
     blobs: LocalBlobs
 
-    def backup(self, target: Path, progress: Callable[[str, int, int], None] | None = None) -> Manifest:
+    def backup(self, target: Path, progress: Callable[[str, int, int], None] | None = None) -> BackupManifest:
         return backup(self.data_dir, self.url, target, now=NOW, progress=progress)
 
 
@@ -595,9 +595,9 @@ async def test_damaged_rows_are_reported_in_words(source: Installation, place: P
     def change(members: Members) -> None:
         nonlocal changed
         at = next(number for number, (member, _) in enumerate(members) if member.name == name)
-        row = rows.decoded(next(rows.read(io.BytesIO(members[at][1]))))
+        row = rows.decode(next(rows.read(io.BytesIO(members[at][1]))))
         other = {"too short": row[:1], "a list": ([1], *row[1:]), "a huge number": (2**64 - 1, *row[1:])}[harm]
-        line = rows.encoded(tuple(other))
+        line = rows.encode(tuple(other))
         changed = struct.pack(">I", len(line)) + line
         members[at] = members[at][0], changed
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deedbox.kernel import crypto
-from deedbox.kernel.crypto import Box, Secret, add_key, key_ids, key_of, make_ring
+from deedbox.kernel.crypto import Secret, ValueCipher, add_key, create_key_file, key_ids, key_of
 from deedbox.kernel.errors import SetupError
 
 PLACE = "webhooks.secret:whk_1"
@@ -19,7 +19,7 @@ PLACE = "webhooks.secret:whk_1"
 @pytest.fixture
 def ring(tmp_path: Path) -> Path:
     path = tmp_path / "master.key"
-    make_ring(path)
+    create_key_file(path)
     return path
 
 
@@ -39,26 +39,26 @@ def test_secrets_are_equal_when_their_texts_are() -> None:
 
 
 def test_what_was_encrypted_opens_again(ring: Path) -> None:
-    box = Box(ring)
+    box = ValueCipher(ring)
     for plain in (b"", b"x", os.urandom(100_000)):
-        assert Box(ring).decrypt(box.encrypt(plain, PLACE), PLACE) == plain
+        assert ValueCipher(ring).decrypt(box.encrypt(plain, PLACE), PLACE) == plain
 
 
 def test_the_plain_text_is_not_in_the_encrypted_value_and_no_two_are_alike(ring: Path) -> None:
-    box = Box(ring)
+    box = ValueCipher(ring)
     assert b"secret" not in box.encrypt(b"secret" * 10, PLACE)
     assert len({box.encrypt(b"x", PLACE) for _ in range(1000)}) == 1000
 
 
 @pytest.mark.parametrize("place", ["webhooks.secret:whk_2", "webhooks.name:whk_1", "", PLACE + " "])
 def test_an_encrypted_value_opens_nowhere_else(ring: Path, place: str) -> None:
-    box = Box(ring)
+    box = ValueCipher(ring)
     with pytest.raises(ValueError, match="altered or belongs elsewhere"):
         box.decrypt(box.encrypt(b"x", PLACE), place)
 
 
 def test_a_change_of_any_byte_is_refused(ring: Path) -> None:
-    box = Box(ring)
+    box = ValueCipher(ring)
     encrypted = box.encrypt(b"some secret", PLACE)
     for position in range(len(encrypted)):
         for flip in (0x01, 0x80):
@@ -69,7 +69,7 @@ def test_a_change_of_any_byte_is_refused(ring: Path) -> None:
 
 
 def test_a_value_cut_or_lengthened_is_refused(ring: Path) -> None:
-    box = Box(ring)
+    box = ValueCipher(ring)
     encrypted = box.encrypt(b"some secret", PLACE)
     for altered in (*(encrypted[:n] for n in range(len(encrypted))), encrypted + b"\0", encrypted + encrypted):
         with pytest.raises(ValueError):
@@ -78,23 +78,23 @@ def test_a_value_cut_or_lengthened_is_refused(ring: Path) -> None:
 
 def test_another_ring_opens_nothing(ring: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.key"
-    make_ring(other)
+    create_key_file(other)
     with pytest.raises(ValueError, match=r"not in other\.key"):
-        Box(other).decrypt(Box(ring).encrypt(b"x", PLACE), PLACE)
+        ValueCipher(other).decrypt(ValueCipher(ring).encrypt(b"x", PLACE), PLACE)
 
 
 def test_a_ring_opens_what_any_of_its_keys_encrypted_and_encrypts_with_the_newest(ring: Path) -> None:
-    encrypted = [Box(ring).encrypt(b"0", PLACE)]
+    encrypted = [ValueCipher(ring).encrypt(b"0", PLACE)]
     for number in (1, 2, 3):
         added = add_key(ring, drop=set())
-        encrypted.append(Box(ring).encrypt(b"%d" % number, PLACE))
-        assert key_of(encrypted[-1]) == added == Box(ring).newest
-    assert [Box(ring).decrypt(value, PLACE) for value in encrypted] == [b"0", b"1", b"2", b"3"]
+        encrypted.append(ValueCipher(ring).encrypt(b"%d" % number, PLACE))
+        assert key_of(encrypted[-1]) == added == ValueCipher(ring).newest
+    assert [ValueCipher(ring).decrypt(value, PLACE) for value in encrypted] == [b"0", b"1", b"2", b"3"]
     assert [key_of(value) for value in encrypted] == key_ids(ring)
 
 
 def test_an_open_box_follows_every_rotation(ring: Path) -> None:
-    server = Box(ring)
+    server = ValueCipher(ring)
     for _ in range(20):  # faster than the file system's clock ticks
         before = server.encrypt(b"x", PLACE)
         added = add_key(ring, drop=set())
@@ -103,7 +103,7 @@ def test_an_open_box_follows_every_rotation(ring: Path) -> None:
 
 
 def test_a_forgotten_key_opens_nothing_any_more(ring: Path) -> None:
-    server = Box(ring)
+    server = ValueCipher(ring)
     encrypted = server.encrypt(b"x", PLACE)
     add_key(ring, drop={key_of(encrypted)})
     assert len(key_ids(ring)) == 1
@@ -112,7 +112,7 @@ def test_a_forgotten_key_opens_nothing_any_more(ring: Path) -> None:
 
 
 def test_threads_that_encrypt_during_a_rotation_make_only_values_that_open(ring: Path) -> None:
-    box, encrypted, done = Box(ring), list[bytes](), threading.Event()
+    box, encrypted, done = ValueCipher(ring), list[bytes](), threading.Event()
 
     def encrypt() -> None:
         while not done.is_set():
@@ -161,7 +161,7 @@ def test_a_ring_behind_a_link_is_replaced_where_it_lies(ring: Path, tmp_path: Pa
 
 def test_making_a_ring_twice_keeps_the_first(ring: Path) -> None:
     before = ring.read_bytes()
-    make_ring(ring)
+    create_key_file(ring)
     assert ring.read_bytes() == before
     assert [path.name for path in ring.parent.iterdir()] == ["master.key"]
 
@@ -181,7 +181,7 @@ def test_processes_that_start_at_once_share_one_ring(tmp_path: Path) -> None:
         process.stdin.write("g")
         process.stdin.flush()
     encrypted = [bytes.fromhex(process.communicate()[0]) for process in starts]
-    assert [Box(path).decrypt(value, "here") for value in encrypted] == [b"x"] * 4
+    assert [ValueCipher(path).decrypt(value, "here") for value in encrypted] == [b"x"] * 4
     assert [entry.name for entry in tmp_path.iterdir()] == ["master.key"]
 
 
@@ -203,24 +203,24 @@ def test_processes_that_start_at_once_share_one_ring(tmp_path: Path) -> None:
 def test_a_broken_ring_is_refused_with_a_next_step(ring: Path, text: str) -> None:
     ring.write_bytes(text.encode("latin-1"))
     with pytest.raises(SetupError, match=r"master\.key.*Restore it from a backup"):
-        Box(ring)
+        ValueCipher(ring)
 
 
 def test_a_missing_ring_is_refused_at_start_and_while_running(ring: Path) -> None:
-    server = Box(ring)
+    server = ValueCipher(ring)
     ring.unlink()
     with pytest.raises(SetupError, match="Restore it from a backup"):
         server.encrypt(b"x", PLACE)
     with pytest.raises(SetupError, match="Restore it from a backup"):
-        Box(ring)
+        ValueCipher(ring)
 
 
 def test_a_ring_written_before_rotations_were_marked_is_read(ring: Path) -> None:
     contents = json.loads(ring.read_text())
     del contents["rotating"]
     ring.write_text(json.dumps(contents))
-    assert not crypto.is_rotating(ring)
-    assert Box(ring).newest == bytes.fromhex(contents["keys"][0]["id"])
+    assert not crypto.has_open_rotation(ring)
+    assert ValueCipher(ring).newest == bytes.fromhex(contents["keys"][0]["id"])
 
 
 def test_hashes_are_the_standard_s_own() -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.egress import ANYWHERE, AddressRefused, CannotConnect, CannotResolve, TookTooLong, dialled
+from deedbox.kernel.egress import ANYWHERE, AddressRefused, CannotConnect, CannotResolve, TookTooLong, dial
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +42,7 @@ def answering(*addresses: str) -> Callable[[str, int], Awaitable[list[str]]]:
 
 async def test_what_is_written_arrives_whole_and_comes_back() -> None:
     data = bytes(range(256)) * 2000
-    async with echo() as port, dialled("127.0.0.1", port, allow=ANYWHERE, seconds=20) as wire:
+    async with echo() as port, dial("127.0.0.1", port, allow=ANYWHERE, seconds=20) as wire:
         await wire.write(data, 5)
         received = b""
         while len(received) < len(data):
@@ -58,15 +58,15 @@ async def test_an_address_that_is_not_public_needs_to_be_allowed() -> None:
             ("mixed.example", ("8.8.8.8", "::1")),
         ):
             with pytest.raises(AddressRefused):
-                async with dialled(host, port, resolve=answering(*addresses), seconds=5):
+                async with dial(host, port, resolve=answering(*addresses), seconds=5):
                     raise AssertionError("it was dialled")
-        async with dialled("mail.example", port, allow=ANYWHERE, resolve=answering("127.0.0.1"), seconds=5) as wire:
+        async with dial("mail.example", port, allow=ANYWHERE, resolve=answering("127.0.0.1"), seconds=5) as wire:
             await wire.write(b"x", 5)
             assert await wire.read(5) == b"x"
 
 
 async def asked(port: int, *, whole: float, answer: float) -> bytes:
-    async with dialled("127.0.0.1", port, allow=ANYWHERE, seconds=whole) as wire:
+    async with dial("127.0.0.1", port, allow=ANYWHERE, seconds=whole) as wire:
         await wire.write(b"x", 5)
         return await wire.read(answer)
 
@@ -88,7 +88,7 @@ async def test_a_peer_that_reads_nothing_is_given_up() -> None:
     over = asyncio.Event()
     server = await asyncio.start_server(deaf, "127.0.0.1", 0)
     with pytest.raises(TookTooLong):
-        async with dialled("127.0.0.1", server.sockets[0].getsockname()[1], allow=ANYWHERE, seconds=20) as wire:
+        async with dial("127.0.0.1", server.sockets[0].getsockname()[1], allow=ANYWHERE, seconds=20) as wire:
             await wire.write(b"x" * 64 * limits.MB, 0.3)
     over.set()
     server.close()
@@ -98,15 +98,15 @@ async def test_what_cannot_be_reached_or_found_is_named() -> None:
     async with echo() as port:
         pass
     with pytest.raises(CannotConnect, match=f"port {port}"):
-        async with dialled("127.0.0.1", port, allow=ANYWHERE, seconds=5):
+        async with dial("127.0.0.1", port, allow=ANYWHERE, seconds=5):
             raise AssertionError("it was dialled")
     with pytest.raises(CannotResolve, match=r"nowhere\.example has no address"):
-        async with dialled("nowhere.example", port, allow=ANYWHERE, resolve=answering(), seconds=5):
+        async with dial("nowhere.example", port, allow=ANYWHERE, resolve=answering(), seconds=5):
             raise AssertionError("it was dialled")
 
 
 async def test_a_peer_without_tls_fails_the_handshake_by_name() -> None:
     async with echo() as port:
         with pytest.raises(CannotConnect, match="TLS handshake"):
-            async with dialled("127.0.0.1", port, allow=ANYWHERE, seconds=5) as wire:
+            async with dial("127.0.0.1", port, allow=ANYWHERE, seconds=5) as wire:
                 await wire.secure(ssl.create_default_context(), 5)

@@ -39,7 +39,7 @@ async def filled(db: Database) -> None:
 
 
 async def found(db: Database, part: str) -> list[str]:
-    wanted = grams.Wanted("templates", "name_folded", part, ["templates.workspace_id = :workspace_id"])
+    wanted = grams.WantedRows("templates", "name_folded", part, ["templates.workspace_id = :workspace_id"])
     return await db.read(lambda tx: grams.page(tx, "wsp_a", wanted, 50, {}))
 
 

@@ -15,7 +15,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
-from deedbox.kernel.errors import BadRequest, Code, Unavailable
+from deedbox.kernel.errors import BadRequest, ErrorCode, Unavailable
 from deedbox.kernel.jobs import BULK, NORMAL, PATIENT, URGENT, GiveUp, Job, LeaseLost, NewJob, Runner, Work, store
 from deedbox.kernel.jobs.job import PRIORITIES, Slots
 from deedbox.kernel.jobs.runner import retry_delay
@@ -465,14 +465,14 @@ async def test_a_failing_job_is_tried_again_later_each_time_and_parked_in_the_en
     assert job.finished_at is not None
     bench.clock.forward(10 * limits.JOB_RETRY_MAX_SECONDS)
     assert await runner.run_due() == 0
-    assert [job.id for job in await bench.db.read(lambda tx: store.parked(tx, 10))] == [job_id]
+    assert [job.id for job in await bench.db.read(lambda tx: store.list_parked(tx, 10))] == [job_id]
 
 
 async def test_no_job_is_given_up_because_the_storage_is_away(bench: Bench) -> None:
     job_id = await bench.add(max_attempts=2)
 
     async def in_vain(_: Work) -> None:
-        raise Unavailable("The store does not answer", code=Code.STORAGE_UNAVAILABLE)
+        raise Unavailable("The store does not answer", code=ErrorCode.STORAGE_UNAVAILABLE)
 
     for _ in range(5):
         assert await bench.runner(in_vain).run_due() == 1
@@ -727,7 +727,7 @@ async def test_a_job_whose_end_could_not_be_saved_lapses_although_its_worker_liv
             if self.away:
                 self.away = False
                 ended.set()
-                raise Unavailable("gone", code=Code.DATABASE_UNAVAILABLE)
+                raise Unavailable("gone", code=ErrorCode.DATABASE_UNAVAILABLE)
             return await bench.db.write(fn, **more)
 
     flaky = Flaky()

@@ -10,7 +10,7 @@ import pytest
 
 from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import ErrorCode, Unavailable
 from deedbox.kernel.tokens import TokenPrefix, create
 
 SECRETS = {
@@ -92,7 +92,7 @@ def test_no_secret_is_logged_in_message_field_or_depth(heard: Heard, name: str) 
     log.warning("object", cause=ValueError(text))
     assert len(heard.lines) == 5
     assert secret not in heard.getvalue()
-    assert secret not in log.redacted(text)
+    assert secret not in log.redact(text)
 
 
 @pytest.mark.parametrize("heard", ["json", "text"], indirect=True)
@@ -136,7 +136,7 @@ def test_a_secret_object_stays_closed(heard: Heard) -> None:
     ],
 )
 def test_what_is_no_secret_is_left_alone(text: str) -> None:
-    assert log.redacted(text) == text
+    assert log.redact(text) == text
 
 
 @pytest.mark.parametrize("heard", ["json", "text"], indirect=True)
@@ -186,11 +186,11 @@ def test_a_token_begins_with_its_prefix_and_is_redacted() -> None:
     for kind in TokenPrefix:
         token = create(kind).reveal()
         assert token.startswith(kind)
-        assert log.redacted(f"GET {token} HTTP") == f"GET {kind}… HTTP"
+        assert log.redact(f"GET {token} HTTP") == f"GET {kind}… HTTP"
 
 
 def test_a_loop_says_once_a_minute_that_the_database_is_away(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    def rounds(number: int, code: Code | None) -> None:
+    def rounds(number: int, code: ErrorCode | None) -> None:
         for _ in range(number):
             with tasks.going_on("jobs cannot be claimed"):
                 if code:
@@ -201,14 +201,14 @@ def test_a_loop_says_once_a_minute_that_the_database_is_away(heard: Heard, monke
 
     time = 1000.0
     monkeypatch.setattr(tasks, "stopwatch", lambda: time)
-    rounds(50, Code.DATABASE_UNAVAILABLE)
+    rounds(50, ErrorCode.DATABASE_UNAVAILABLE)
     assert events() == ["jobs cannot be claimed"]
     time += limits.AWAY_LOG_SECONDS
-    rounds(50, Code.DATABASE_UNAVAILABLE)
+    rounds(50, ErrorCode.DATABASE_UNAVAILABLE)
     rounds(3, None)
     assert events() == ["jobs cannot be claimed"] * 2 + ["the storage is back"]
     # What is no outage is said each time.
-    rounds(2, Code.DRAINING)
+    rounds(2, ErrorCode.DRAINING)
     assert events()[3:] == ["jobs cannot be claimed"] * 2
 
 

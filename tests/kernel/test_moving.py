@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.backup import Manifest, backup, restore
+from deedbox.kernel.backup import BackupManifest, backup, restore
 from deedbox.kernel.backup.files import BucketFiles
 from deedbox.kernel.backup.tables import snapshot
 from deedbox.kernel.db import migrate
@@ -67,7 +67,7 @@ class Place(msgspec.Struct):
         self.run("insert into blobs values (%s, %s, %s, '')", (sha256, location, len(data)))
         return path
 
-    def backup(self, target: Path, now: datetime = NOW) -> Manifest:
+    def backup(self, target: Path, now: datetime = NOW) -> BackupManifest:
         return backup(self.data_dir, self.url, target, now=now)
 
     def tables(self, folder: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from deedbox.kernel import limits, outbox
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.migrate import migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.outbox import Event, News, store
+from deedbox.kernel.outbox import Event, NewEvent, store
 from tests.conftest import HandClock
 from tests.kernel.counted import Counted
 
@@ -215,7 +215,7 @@ async def test_many_events_are_numbered_by_subject_and_told_in_groups_of_one_kin
     heard: list[list[str]] = []
     outbox.react(db, kind, lambda _tx, events: heard.append([event.subject_id for event in events]))
     await db.write(lambda tx: outbox.emit(tx, workspace, kind, "a", {}, now=clock.now()))
-    news = [News(kind, "a", {}), News(kind, "b", {}), News("other", "b", {}), News(kind, "a", {})]
+    news = [NewEvent(kind, "a", {}), NewEvent(kind, "b", {}), NewEvent("other", "b", {}), NewEvent(kind, "a", {})]
 
     def emit(tx: Tx) -> tuple[list[Event], int]:
         counted = Counted(tx)

@@ -16,7 +16,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import ErrorCode, Unavailable
 from tests.postgres import Cluster, binaries
 
 pytestmark = pytest.mark.anyio
@@ -180,7 +180,7 @@ async def test_a_connection_cut_during_the_commit_is_reported_as_unknown_and_not
 
     with pytest.raises(Unavailable) as refused:
         await database.write(write)
-    assert refused.value.code == Code.OUTCOME_UNKNOWN
+    assert refused.value.code == ErrorCode.OUTCOME_UNKNOWN
     assert runs == ["fragile"]
     assert await database.write(lambda tx: add(tx, "sturdy")) == "sturdy"
     assert await names(database) == ["sturdy"]
@@ -193,7 +193,7 @@ async def test_a_commit_whose_answer_is_lost_is_unknown_although_it_was_made(
     wire.lose_next_answer()
     with pytest.raises(Unavailable) as refused:
         await through_wire.write(lambda tx: add(tx, "b"))
-    assert (refused.value.code, wire.lost_answers) == (Code.OUTCOME_UNKNOWN, 1)
+    assert (refused.value.code, wire.lost_answers) == (ErrorCode.OUTCOME_UNKNOWN, 1)
     # The wire was cut while the server was about to commit: that is done when it is done.
     while await names(through_wire) != ["a", "b"]:
         await asyncio.sleep(0.01)
@@ -212,7 +212,7 @@ async def test_a_commit_that_the_server_itself_refuses_is_no_unknown_outcome(
     by_hand(postgres_url, FAIL_AT_COMMIT)
     with pytest.raises(Unavailable) as refused:
         await database.write(lambda tx: add(tx, "large"))
-    assert refused.value.code == Code.STORAGE_FULL
+    assert refused.value.code == ErrorCode.STORAGE_FULL
     assert await names(database) == []
 
 
@@ -275,7 +275,7 @@ async def test_those_who_collide_without_end_are_told_to_come_back(
 
     with pytest.raises(Unavailable) as refused:
         await database.write(collide)
-    assert (refused.value.code, len(runs)) == (Code.BUSY, 3)
+    assert (refused.value.code, len(runs)) == (ErrorCode.BUSY, 3)
 
 
 async def test_an_unreachable_server_is_named_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +284,7 @@ async def test_an_unreachable_server_is_named_as_such(tmp_path: Path, monkeypatc
     for attempt in (db.write(lambda tx: add(tx, "a")), db.read(lambda tx: tx.one("select 1"))):
         with pytest.raises(Unavailable) as refused:
             await attempt
-        assert refused.value.code == Code.DATABASE_UNAVAILABLE
+        assert refused.value.code == ErrorCode.DATABASE_UNAVAILABLE
     await db.close()
 
 
@@ -302,7 +302,7 @@ async def test_a_server_that_stops_and_starts_again_is_found_again(monkeypatch: 
         await asyncio.to_thread(own._run, *control, "-m", "fast", "stop")
         with pytest.raises(Unavailable) as refused:
             await db.write(lambda tx: add(tx, "during"))
-        assert refused.value.code == Code.DATABASE_UNAVAILABLE
+        assert refused.value.code == ErrorCode.DATABASE_UNAVAILABLE
         await asyncio.to_thread(own._run, *control, "-o", f"-c listen_addresses='' -k {own.folder}", "start")
         async with asyncio.timeout(60):
             while True:
@@ -362,7 +362,7 @@ async def test_closing_finishes_what_was_accepted_and_refuses_the_rest(postgres_
     assert len(await asyncio.gather(*accepted)) == 30
     with pytest.raises(Unavailable) as refused:
         await db.write(lambda tx: add(tx, "late"))
-    assert refused.value.code == Code.DRAINING
+    assert refused.value.code == ErrorCode.DRAINING
 
 
 async def test_no_more_requests_wait_than_the_bound_allows(
@@ -374,7 +374,7 @@ async def test_no_more_requests_wait_than_the_bound_allows(
     await asyncio.sleep(0)
     with pytest.raises(Unavailable) as refused:
         await names(database)
-    assert refused.value.code == Code.BUSY
+    assert refused.value.code == ErrorCode.BUSY
     go_on.set()
     await asyncio.gather(*waiting)
     assert await names(database) == []
@@ -390,7 +390,7 @@ async def test_a_statement_that_waits_too_long_gives_up_and_frees_its_thread(
         other.execute("lock table workspaces in access exclusive mode")
         with pytest.raises(Unavailable) as refused:
             await stuck.write(partial(add, name="wsp_late"))
-        assert refused.value.code == Code.BUSY
+        assert refused.value.code == ErrorCode.BUSY
     assert await names(stuck) == []
     await stuck.close()
 
@@ -403,7 +403,7 @@ async def test_a_server_that_takes_no_changes_is_unavailable_and_later_asked_ove
     cut_all_connections(postgres_url)
     with pytest.raises(Unavailable) as refused:
         await database.write(lambda tx: add(tx, "a"))
-    assert refused.value.code == Code.DATABASE_UNAVAILABLE
+    assert refused.value.code == ErrorCode.DATABASE_UNAVAILABLE
     assert await names(database) == []
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("begin read write")
@@ -432,5 +432,5 @@ async def test_while_the_database_is_away_one_waits_for_it_and_the_others_are_to
     tries = [db.read(lambda tx: tx.one("select 1")) for _ in range(4 * limits.POSTGRES_CONNECTIONS)]
     answers = await asyncio.gather(*tries, return_exceptions=True)
     await db.close()
-    assert {getattr(answer, "code", answer) for answer in answers} == {Code.DATABASE_UNAVAILABLE}
+    assert {getattr(answer, "code", answer) for answer in answers} == {ErrorCode.DATABASE_UNAVAILABLE}
     assert db._pool.get_stats()["requests_num"] - before <= 2  # a slow machine may let a second one find out

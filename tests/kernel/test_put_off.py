@@ -3,7 +3,7 @@
 import pytest
 
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.db.deferred import PutOff
+from deedbox.kernel.db.deferred import DeferredWrites
 from tests.kernel.counted import Counted
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +49,7 @@ async def test_what_was_put_off_is_written_at_the_end_or_not_at_all(db: Database
 
 async def test_statements_of_one_text_go_to_the_database_together(db: Database) -> None:
     def write(tx: Tx) -> int:
-        waiting, counted = PutOff(), Counted(tx)
+        waiting, counted = DeferredWrites(), Counted(tx)
         for number in range(5):
             waiting.add(_INSERT, {"id": f"wsp_{number}", "name": "x"})
             waiting.add("update workspaces set name = :name where id = :id", {"id": "wsp_0", "name": str(number)})

@@ -16,7 +16,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Database
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.ratelimit import WINDOWS, Allowance, RateLimiter, Standing
+from deedbox.kernel.ratelimit import WINDOWS, Allowance, RateLimiter, RateLimitStatus
 from deedbox.kernel.ratelimit.admissions import Admissions
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.ratelimit.postgres import PostgresLimiter
@@ -39,10 +39,10 @@ class Traffic:
         self.allowance = allowance
         self.subject = subject
 
-    async def hit(self, subject: str | None = None) -> Standing:
+    async def hit(self, subject: str | None = None) -> RateLimitStatus:
         return await self.limiter.hit(subject or self.subject, self.allowance, self.clock.now())
 
-    async def peek(self) -> Standing:
+    async def peek(self) -> RateLimitStatus:
         return await self.limiter.peek(self.subject, self.allowance, self.clock.now())
 
     async def admitted(self, requests: int, apart: float = 0) -> int:
@@ -144,28 +144,28 @@ async def test_a_refused_request_does_not_consume(limiter: RateLimiter, clock: H
 async def test_peeking_counts_nothing_and_never_refuses(limiter: RateLimiter, clock: HandClock) -> None:
     traffic = Traffic(limiter, clock, Allowance(2, 10))
     for _ in range(5):
-        assert await traffic.peek() == Standing(True, 2, 2, NOON + MINUTE, 0)
+        assert await traffic.peek() == RateLimitStatus(True, 2, 2, NOON + MINUTE, 0)
     assert await traffic.admitted(2) == 2
-    assert await traffic.peek() == Standing(True, 2, 0, NOON + MINUTE, 0)
+    assert await traffic.peek() == RateLimitStatus(True, 2, 0, NOON + MINUTE, 0)
 
 
 async def test_the_standing_describes_the_window_with_the_smaller_remaining_share(
     limiter: RateLimiter, clock: HandClock
 ) -> None:
     traffic = Traffic(limiter, clock, Allowance(4, 6))
-    assert await traffic.hit() == Standing(True, 4, 3, NOON + MINUTE, 0)
+    assert await traffic.hit() == RateLimitStatus(True, 4, 3, NOON + MINUTE, 0)
     assert await traffic.admitted(2) == 2
     clock.forward(MINUTE)
-    assert await traffic.peek() == Standing(True, 6, 3, NOON + DAY, 0)
-    assert await traffic.hit() == Standing(True, 6, 2, NOON + DAY, 0)
+    assert await traffic.peek() == RateLimitStatus(True, 6, 3, NOON + DAY, 0)
+    assert await traffic.hit() == RateLimitStatus(True, 6, 2, NOON + DAY, 0)
 
 
 async def test_of_two_equal_shares_the_minute_is_described_until_both_are_used_up(
     limiter: RateLimiter, clock: HandClock
 ) -> None:
     traffic = Traffic(limiter, clock, Allowance(2, 2))
-    assert await traffic.hit() == Standing(True, 2, 1, NOON + MINUTE, 0)
-    assert await traffic.hit() == Standing(True, 2, 0, NOON + DAY, 0)
+    assert await traffic.hit() == RateLimitStatus(True, 2, 1, NOON + MINUTE, 0)
+    assert await traffic.hit() == RateLimitStatus(True, 2, 0, NOON + DAY, 0)
 
 
 async def test_an_empty_window_resets_a_whole_window_from_now_rounded_up(
@@ -191,28 +191,28 @@ async def test_a_refusal_describes_the_window_that_refused(limiter: RateLimiter,
     minute = Traffic(limiter, clock, Allowance(2, 1000), "key_minute")
     assert await minute.admitted(2) == 2
     clock.forward(0.5)
-    assert await minute.hit() == Standing(False, 2, 0, NOON + MINUTE, 60)
+    assert await minute.hit() == RateLimitStatus(False, 2, 0, NOON + MINUTE, 60)
     clock.forward(59.4)
-    assert await minute.hit() == Standing(False, 2, 0, NOON + MINUTE, 1)
+    assert await minute.hit() == RateLimitStatus(False, 2, 0, NOON + MINUTE, 1)
 
     clock.time = datetime.fromtimestamp(NOON, UTC)
     day = Traffic(limiter, clock, Allowance(1000, 2), "key_day")
     assert await day.admitted(2) == 2
     clock.forward(100)
-    assert await day.hit() == Standing(False, 2, 0, NOON + DAY, DAY - 100)
+    assert await day.hit() == RateLimitStatus(False, 2, 0, NOON + DAY, DAY - 100)
 
 
 async def test_if_both_refuse_the_longer_wait_is_told(limiter: RateLimiter, clock: HandClock) -> None:
     traffic = Traffic(limiter, clock, Allowance(2, 2))
     assert await traffic.admitted(2, apart=1) == 2
-    assert await traffic.hit() == Standing(False, 2, 0, NOON + DAY, DAY - 2)
+    assert await traffic.hit() == RateLimitStatus(False, 2, 0, NOON + DAY, DAY - 2)
     clock.time = datetime.fromtimestamp(NOON + DAY - 1, UTC)
     late = Traffic(limiter, clock, Allowance(1, 3), "key_late")
     clock.time = datetime.fromtimestamp(NOON, UTC)
     assert await late.admitted(2, apart=MINUTE) == 2
     clock.time = datetime.fromtimestamp(NOON + DAY - 1, UTC)
     assert await late.admitted(1) == 1
-    assert await late.hit() == Standing(False, 1, 0, NOON + DAY - 1 + MINUTE, 60)
+    assert await late.hit() == RateLimitStatus(False, 1, 0, NOON + DAY - 1 + MINUTE, 60)
 
 
 async def test_waiting_as_long_as_told_is_enough_and_a_second_less_is_not(
@@ -234,7 +234,7 @@ async def test_a_lower_allowance_holds_at_once_and_a_higher_one_too(limiter: Rat
     assert await traffic.admitted(5, apart=2) == 5
     traffic.allowance = Allowance(2, None)
     refusal = await traffic.hit()
-    assert refusal == Standing(False, 2, 0, NOON + MINUTE, MINUTE + 6 - 10)
+    assert refusal == RateLimitStatus(False, 2, 0, NOON + MINUTE, MINUTE + 6 - 10)
     clock.forward(refusal.retry_after)
     assert await traffic.admitted(2) == 1
     traffic.allowance = Allowance(6, None)
@@ -242,8 +242,10 @@ async def test_a_lower_allowance_holds_at_once_and_a_higher_one_too(limiter: Rat
 
 
 async def test_without_any_allowance_everything_is_refused(limiter: RateLimiter, clock: HandClock) -> None:
-    assert await Traffic(limiter, clock, Allowance(0, None)).hit() == Standing(False, 0, 0, NOON + MINUTE, MINUTE)
-    assert await Traffic(limiter, clock, Allowance(5, 0)).hit() == Standing(False, 0, 0, NOON + DAY, DAY)
+    assert await Traffic(limiter, clock, Allowance(0, None)).hit() == RateLimitStatus(
+        False, 0, 0, NOON + MINUTE, MINUTE
+    )
+    assert await Traffic(limiter, clock, Allowance(5, 0)).hit() == RateLimitStatus(False, 0, 0, NOON + DAY, DAY)
 
 
 async def test_subjects_are_independent(limiter: RateLimiter, clock: HandClock) -> None:
@@ -260,7 +262,7 @@ async def test_a_clock_that_steps_back_admits_nothing_too_many(limiter: RateLimi
     clock.forward(-50)
     assert await traffic.admitted(2) == 1
     refusal = await traffic.hit()
-    assert refusal == Standing(False, 3, 0, NOON + MINUTE, 50 + MINUTE)
+    assert refusal == RateLimitStatus(False, 3, 0, NOON + MINUTE, 50 + MINUTE)
     clock.forward(refusal.retry_after - 1)
     assert not (await traffic.hit()).allowed
     clock.forward(1)
@@ -275,7 +277,7 @@ async def test_a_clock_that_is_set_back_keeps_nobody_waiting_for_the_hour(
     clock.forward(-3600)
     assert await traffic.admitted(2) == 1
     refusal = await traffic.hit()
-    assert refusal == Standing(False, 3, 0, NOON - 3600 + MINUTE, MINUTE)
+    assert refusal == RateLimitStatus(False, 3, 0, NOON - 3600 + MINUTE, MINUTE)
     clock.forward(MINUTE - 1)
     assert not (await traffic.hit()).allowed
     clock.forward(1)
@@ -303,7 +305,7 @@ class Model:
         self.windows = windows
         self.admitted: list[int] = []
 
-    def ask(self, allowance: Allowance, now: int, *, count: bool) -> Standing:
+    def ask(self, allowance: Allowance, now: int, *, count: bool) -> RateLimitStatus:
         if count and self.admitted and self.admitted[-1] > now + BEHIND:
             self.admitted = [min(at, now) for at in self.admitted]
         moment = max([now, *self.admitted])
@@ -317,12 +319,12 @@ class Model:
             left = max(0, limit - len(held))
             if allowed:
                 choices.append(
-                    ((left / limit, -reset if left == 0 else seconds), Standing(True, limit, left, reset, 0))
+                    ((left / limit, -reset if left == 0 else seconds), RateLimitStatus(True, limit, left, reset, 0))
                 )
             elif left == 0:
                 opens = held[-limit] + seconds * 10**6
                 wait = max(1, -(-(opens - now) // 10**6))
-                choices.append(((-opens, 0), Standing(False, limit, left, reset, wait)))
+                choices.append(((-opens, 0), RateLimitStatus(False, limit, left, reset, wait)))
         return min(choices, key=lambda choice: choice[0])[1]
 
     def _rules(self, allowance: Allowance) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deedbox.kernel import crypto, limits
-from deedbox.kernel.crypto import Box, key_ids, key_of, make_ring
+from deedbox.kernel.crypto import ValueCipher, create_key_file, key_ids, key_of
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.rotation import EncryptedColumn, rotate
@@ -29,7 +29,7 @@ class Killed(BaseException):
 def ring(tmp_path: Path) -> Path:
     path = tmp_path / "keys" / "master.key"
     path.parent.mkdir()
-    make_ring(path)
+    create_key_file(path)
     return path
 
 
@@ -41,7 +41,7 @@ def place(number: int) -> str:
     return f"idempotency.exchange:key_{number % 7}/{{n}}{number}"
 
 
-def keep(tx: Tx, box: Box, number: int, plain: bytes) -> None:
+def keep(tx: Tx, box: ValueCipher, number: int, plain: bytes) -> None:
     tx.run(
         "insert into idempotency (caller, idempotency_key, status, exchange, created_at)"
         " values (:caller, :key, 200, :exchange, '2026-03-01T12:00:00Z')"
@@ -53,7 +53,7 @@ def keep(tx: Tx, box: Box, number: int, plain: bytes) -> None:
 
 
 async def fill(db: Database, ring: Path, count: int) -> None:
-    box = Box(ring)
+    box = ValueCipher(ring)
 
     def keep_all(tx: Tx) -> None:
         for number in range(count):
@@ -68,7 +68,7 @@ async def values(db: Database) -> dict[int, bytes]:
 
 
 async def opened(db: Database, ring: Path) -> dict[int, bytes]:
-    box = Box(ring)
+    box = ValueCipher(ring)
     return {number: box.decrypt(encrypted, place(number)) for number, encrypted in (await values(db)).items()}
 
 
@@ -81,7 +81,7 @@ async def test_every_value_is_under_the_new_key_and_says_what_it_said(db: Databa
     heard: list[tuple[int, int]] = []
     result = await rotate(db, ring, [RESPONSES], lambda done, total: heard.append((done, total)))
     assert (result.resumed, result.reencrypted, result.unreadable, result.dropped) == (False, 130, 0, 0)
-    assert await keys_in_use(db) == {Box(ring).newest}
+    assert await keys_in_use(db) == {ValueCipher(ring).newest}
     assert await opened(db, ring) == {number: b"%d" % number for number in range(130)}
     assert heard[0] == (0, 130)
     assert heard[-1] == (130, 130)
@@ -106,7 +106,7 @@ async def test_an_old_key_that_a_late_value_uses_stays_until_that_value_follows(
     late = ring.with_name("late.key")
     late.write_bytes(ring.read_bytes())
     await rotate(db, ring, [RESPONSES], quiet)
-    await db.write(lambda tx: keep(tx, Box(late), 1, b"late"))
+    await db.write(lambda tx: keep(tx, ValueCipher(late), 1, b"late"))
     assert (await rotate(db, ring, [RESPONSES], quiet)).dropped == 0
     assert await opened(db, ring) == {1: b"late"}
     assert (await rotate(db, ring, [RESPONSES], quiet)).dropped == 2
@@ -137,7 +137,7 @@ async def test_a_rotation_cut_short_is_taken_up_where_it_stopped(db: Database, r
 
 async def test_a_server_that_writes_all_the_while_loses_nothing(db: Database, ring: Path) -> None:
     await fill(db, ring, 200)
-    server, truth, over = Box(ring), {number: b"%d" % number for number in range(200)}, asyncio.Event()
+    server, truth, over = ValueCipher(ring), {number: b"%d" % number for number in range(200)}, asyncio.Event()
 
     async def write() -> None:
         turn = 0
@@ -160,15 +160,15 @@ async def test_a_value_changed_between_reading_and_writing_stays_as_changed(db: 
     from deedbox.kernel.rotation import store
 
     await fill(db, ring, 2)
-    old = Box(ring).newest
-    box_before = Box(ring)
+    old = ValueCipher(ring).newest
+    box_before = ValueCipher(ring)
     crypto.add_key(ring, drop=set())
-    rows = await db.read(lambda tx: store.outdated(tx, RESPONSES, Box(ring).newest, None))
+    rows = await db.read(lambda tx: store.list_outdated(tx, RESPONSES, ValueCipher(ring).newest, None))
     assert {key_of(row.value) for row in rows} == {old}
     await db.write(lambda tx: keep(tx, box_before, 0, b"the server was faster"))
-    changes = [store.Change(row, b"\x01stale") for row in rows]
+    changes = [store.EncryptedChange(row, b"\x01stale") for row in rows]
     assert await db.write(lambda tx: store.replace(tx, RESPONSES, changes)) == 1
-    assert Box(ring).decrypt((await values(db))[0], place(0)) == b"the server was faster"
+    assert ValueCipher(ring).decrypt((await values(db))[0], place(0)) == b"the server was faster"
 
 
 async def test_a_value_that_no_key_opens_is_counted_and_stops_nothing(db: Database, ring: Path) -> None:

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import BadRequest, Code, Conflict, DeedboxError, Unavailable
-from deedbox.kernel.sandbox import Call, Fence, SandboxFailed, SandboxKind
+from deedbox.kernel.errors import BadRequest, Conflict, ErrorCode, ServiceError, Unavailable
+from deedbox.kernel.sandbox import Fence, SandboxCall, SandboxFailed, SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import convert
 from tests.kernel.sandboxed import Encrypted
@@ -27,7 +27,7 @@ MODULE = "tests.kernel.sandboxed"
 PACKAGES = ("tests.kernel.",)
 PYTHON = (*convert.webpage_fence().reads, str(Path(__file__).parents[1]))
 """What a child reads to load the modules of a test."""
-WITHOUT_FILTER = (Call("tests.kernel.attacks:switch_off_the_filter"),)
+WITHOUT_FILTER = (SandboxCall("tests.kernel.attacks:switch_off_the_filter"),)
 LINUX_ONLY = pytest.mark.skipif(sys.platform != "linux", reason="the kernel has no such limit")
 
 
@@ -50,7 +50,7 @@ async def failure(pool: Sandbox, function: str, *args: Any) -> str:
     """The reason why the call failed, after a look that the next call works."""
     with pytest.raises(SandboxFailed) as failed:
         await call(pool, function, *args)
-    assert (failed.value.status, failed.value.code) == (400, Code.SANDBOX_FAILED)
+    assert (failed.value.status, failed.value.code) == (400, ErrorCode.SANDBOX_FAILED)
     assert await call(pool, "echo", "next") == ["next"]
     return failed.value.reason
 
@@ -107,7 +107,7 @@ async def test_a_child_is_replaced_after_many_calls() -> None:
 
 
 async def test_setup_runs_before_the_first_call() -> None:
-    async with sandbox(setup=(Call(f"{MODULE}:set_up", ("model",)),)) as pool:
+    async with sandbox(setup=(SandboxCall(f"{MODULE}:set_up", ("model",)),)) as pool:
         assert await call(pool, "loaded") == ["model"]
 
 
@@ -230,19 +230,19 @@ async def test_a_domain_error_crosses_with_its_class_message_and_code() -> None:
     async with sandbox() as pool:
         with pytest.raises(BadRequest, match=r"^This PDF is encrypted: é$") as plain:
             await call(pool, "refuse", "This PDF is encrypted: é")
-        assert (type(plain.value), plain.value.code) == (BadRequest, Code.INVALID_REQUEST)
+        assert (type(plain.value), plain.value.code) == (BadRequest, ErrorCode.INVALID_REQUEST)
         with pytest.raises(Conflict) as coded:
             await call(pool, "refuse_with_code")
-        assert (coded.value.message, coded.value.code) == ("The document is sealed", Code.IDEMPOTENCY_CONFLICT)
+        assert (coded.value.message, coded.value.code) == ("The document is sealed", ErrorCode.IDEMPOTENCY_CONFLICT)
         with pytest.raises(Encrypted, match="encrypted"):
             await call(pool, "refuse_as_encrypted")
 
 
 async def test_a_domain_error_of_an_unknown_class_comes_as_the_nearest_known_one() -> None:
     async with sandbox() as pool:
-        with pytest.raises(DeedboxError, match="Strange") as strange:
+        with pytest.raises(ServiceError, match="Strange") as strange:
             await call(pool, "refuse_strangely")
-    assert type(strange.value) is DeedboxError
+    assert type(strange.value) is ServiceError
 
 
 async def test_a_domain_error_leaves_the_child_in_use() -> None:
@@ -288,7 +288,7 @@ async def test_a_call_over_the_queue_is_turned_away(monkeypatch: pytest.MonkeyPa
         await asyncio.sleep(0.1)
         with pytest.raises(Unavailable) as busy:
             await call(pool, "pid")
-        assert busy.value.code == Code.BUSY
+        assert busy.value.code == ErrorCode.BUSY
         assert len(set(await asyncio.gather(*three))) == 1
         assert await call(pool, "echo", 1) == [1]
 
@@ -337,7 +337,7 @@ async def test_close_leaves_no_child_and_ends_running_calls_as_unavailable() -> 
         await pool.close()
         with pytest.raises(Unavailable) as stopped:
             await running
-        assert stopped.value.code == Code.DRAINING
+        assert stopped.value.code == ErrorCode.DRAINING
         with pytest.raises(Unavailable):
             await call(pool, "pid")
     assert all([await is_gone(pid) for pid in pids])
@@ -388,7 +388,8 @@ async def test_a_sandbox_that_cannot_start_is_the_servers_fault(caplog: pytest.L
         with pytest.raises(Unavailable, match="its log says why"):
             await pool.call("tests.kernel.missing:anything")
     refusing = Sandbox(
-        SandboxKind(name="test", preload=(MODULE,), setup=(Call(f"{MODULE}:refuse", ("no model",)),)), packages=PACKAGES
+        SandboxKind(name="test", preload=(MODULE,), setup=(SandboxCall(f"{MODULE}:refuse", ("no model",)),)),
+        packages=PACKAGES,
     )
     with pytest.raises(Unavailable):
         await call(refusing, "pid")

@@ -13,7 +13,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed, SandboxKind, Sink, Stream
-from deedbox.kernel.sandbox.frames import HEAD_BYTES, Piece, frame
+from deedbox.kernel.sandbox.frames import HEAD_BYTES, PieceFrame, frame
 from deedbox.kernel.sandbox.pool import Sandbox
 
 pytestmark = pytest.mark.anyio
@@ -124,14 +124,14 @@ async def test_a_child_that_does_not_wait_to_be_asked_is_cut_off(pool: Sandbox) 
         taken.append(piece)
         await asyncio.sleep(0.2)
 
-    body = bytes(frame(Piece(b"forged")))[HEAD_BYTES:]
+    body = bytes(frame(PieceFrame(b"forged")))[HEAD_BYTES:]
     assert await reason(pool, "forge_replies", body, 50, into=Sink(limits.MB, slow)) == "crashed"
     assert taken == [b"forged"]
 
 
 async def test_frames_that_come_together_are_a_crash(pool: Sandbox) -> None:
     kept = Kept()
-    body = bytes(frame(Piece(b"forged")))
+    body = bytes(frame(PieceFrame(b"forged")))
     assert await reason(pool, "forge_replies", body[HEAD_BYTES:] + body, 1, into=kept.sink) == "crashed"
     assert kept.pieces == []
 

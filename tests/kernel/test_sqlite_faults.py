@@ -15,7 +15,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import ErrorCode, Unavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -119,7 +119,7 @@ async def test_a_full_disk_refuses_the_batch_loses_nothing_and_recovers(
     async with held_writer(db):
         writes = [asyncio.create_task(db.write(lambda tx, n=n: add(tx, f"late {n}", 20_000))) for n in range(20)]  # type: ignore[misc]
     refused = await asyncio.gather(*writes, return_exceptions=True)
-    assert [error.code for error in refused if isinstance(error, Unavailable)] == [Code.STORAGE_FULL] * 20
+    assert [error.code for error in refused if isinstance(error, Unavailable)] == [ErrorCode.STORAGE_FULL] * 20
     assert await names(db) == kept
     filler.unlink()
     kept.add(await db.write(lambda tx: add(tx, "afterwards", 20_000)))
@@ -148,9 +148,9 @@ async def test_a_write_too_large_for_the_disk_takes_its_batch_along_with_the_sam
         ]
     outcomes = await asyncio.gather(*writes, return_exceptions=True)
     codes = [getattr(outcome, "code", outcome) for outcome in outcomes]
-    assert codes[1] == Code.STORAGE_FULL
+    assert codes[1] == ErrorCode.STORAGE_FULL
     done = {name for name, code in zip(("before", "after"), (codes[0], codes[2]), strict=True) if code is None}
-    assert {code for code in codes if code is not None} == {Code.STORAGE_FULL}
+    assert {code for code in codes if code is not None} == {ErrorCode.STORAGE_FULL}
     assert await names(db) == done == set(heard)
     await db.write(lambda tx: add(tx, "afterwards"))
     assert "afterwards" in await names(db)
@@ -165,7 +165,7 @@ async def test_a_foreign_lock_held_too_long_is_busy_and_passes(
         foreign.execute("begin immediate")
         with pytest.raises(Unavailable) as refused:
             await db.write(lambda tx: add(tx, "a"))
-        assert refused.value.code == Code.BUSY
+        assert refused.value.code == ErrorCode.BUSY
         assert refused.value.retry_after == 1
         assert await names(db) == set()
         foreign.execute("rollback")
@@ -211,7 +211,7 @@ async def test_no_more_writes_wait_than_the_bound_allows(
         await asyncio.sleep(0)
         with pytest.raises(Unavailable) as refused:
             await database.write(lambda tx: add(tx, "one too many"))
-        assert refused.value.code == Code.BUSY
+        assert refused.value.code == ErrorCode.BUSY
     assert await asyncio.gather(*waiting) == ["0", "1", "2", "3", "4"]
     assert await names(database) == {"0", "1", "2", "3", "4"}
 
@@ -226,7 +226,7 @@ async def test_closing_finishes_what_was_accepted_and_refuses_the_rest(sqlite_pa
         await asyncio.sleep(0)
         with pytest.raises(Unavailable) as refused:
             await db.write(lambda tx: add(tx, "late"))
-        assert refused.value.code == Code.DRAINING
+        assert refused.value.code == ErrorCode.DRAINING
     await closing
     assert len(await asyncio.gather(*accepted)) == count
     await db.close()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from deedbox.kernel import limits, traces
-from deedbox.kernel.traces import Kind, Nothing, Parent
+from deedbox.kernel.traces import Nothing, Parent, SpanKind
 from deedbox.kernel.traces.export import Collector
 from tests.conftest import HandClock
 from tests.otlp import Collected, attributes, collecting
@@ -27,7 +27,7 @@ async def test_a_collector_reads_every_part_of_a_span(clock: HandClock) -> None:
     with collecting() as collected:
         collector = Collector(collected.url, clock, ABOUT)
         parent = Parent(bytes(range(16)), bytes(range(8)))
-        with traces.begun(collector, "job finalize", {"deedbox.attempt": 300}, Kind.CONSUMER, parent):
+        with traces.begin(collector, "job finalize", {"deedbox.attempt": 300}, SpanKind.CONSUMER, parent):
             pass
         await collector.close()
         (span,) = collected.spans
@@ -47,7 +47,7 @@ async def test_a_step_belongs_to_the_step_around_it_also_in_a_thread(clock: Hand
 
     with collecting() as collected:
         collector = Collector(collected.url, clock, ABOUT)
-        with traces.begun(collector, "outer", {}, Kind.SERVER), traces.span("middle"):
+        with traces.begin(collector, "outer", {}, SpanKind.SERVER), traces.span("middle"):
             await asyncio.to_thread(in_a_thread)
         await collector.close()
         by_name = {span.name: span for span in collected.spans}
@@ -60,7 +60,7 @@ async def test_a_step_belongs_to_the_step_around_it_also_in_a_thread(clock: Hand
 async def test_a_failure_is_told_by_its_type_and_never_by_its_text(clock: HandClock) -> None:
     with collecting() as collected:
         collector = Collector(collected.url, clock, ABOUT)
-        with pytest.raises(ValueError), traces.begun(collector, "job", {}, Kind.CONSUMER):
+        with pytest.raises(ValueError), traces.begin(collector, "job", {}, SpanKind.CONSUMER):
             raise ValueError("hunter2")
         await collector.close()
         (span,) = collected.spans
@@ -75,7 +75,7 @@ async def test_a_task_that_outlives_its_request_adds_nothing_to_its_trace(clock:
         await go_on.wait()
         return traces.span("later")
 
-    with traces.begun(collector, "request", {}, Kind.SERVER):
+    with traces.begin(collector, "request", {}, SpanKind.SERVER):
         task = asyncio.create_task(later())
         assert not isinstance(traces.span("now"), Nothing)
     go_on.set()
@@ -118,7 +118,7 @@ async def test_many_spans_go_in_several_requests(clock: HandClock) -> None:
 
 
 def step(collector: Collector) -> None:
-    with traces.begun(collector, "step", {}, Kind.INSIDE):
+    with traces.begin(collector, "step", {}, SpanKind.INSIDE):
         pass
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from deedbox.kernel import limits, turns
 from deedbox.kernel.errors import Unavailable
-from deedbox.kernel.turns import Turns
+from deedbox.kernel.turns import FairQueue
 
 pytestmark = pytest.mark.anyio
 
@@ -15,7 +15,7 @@ class Queue:
     """Callers at a few places, which they leave when they are told to."""
 
     def __init__(self, places: int = 1, most_of_one: int | None = None) -> None:
-        self.turns = Turns(places, "files", most_of_one)
+        self.turns = FairQueue(places, "files", most_of_one)
         self.order: list[str] = []
         self.go_on = asyncio.Semaphore(0)
 

@@ -5,24 +5,24 @@ from typing import Any
 from deedbox.kernel.clock import Instant
 from deedbox.kernel.mailbox import mailbox
 from deedbox.mail import (
-    Code,
-    Completion,
-    Declined,
+    CodeMail,
+    CompletionMail,
+    DeclinedMail,
     Delegated,
     Enough,
     Expired,
-    Failed,
+    FailedMail,
     Invitation,
     Letter,
     Mail,
-    Member,
+    MemberMail,
     NotNeeded,
-    Refusal,
+    RefusalNote,
     Reminder,
     Reset,
     Test,
-    Verification,
-    Voided,
+    VerificationNote,
+    VoidedMail,
 )
 
 TOKEN = "deed_sign_" + "0f" * 24
@@ -33,7 +33,7 @@ WHEN = Instant("2026-04-01T12:30:00Z")
 READER = mailbox("reader@example.com", "Zoë Đặng")
 
 _ASKED: dict[str, Any] = {"sender": "Mara", "company": "Harbour Ltd", "title": TITLE}
-_VERIFIED = Verification(TITLE, "7F3K92QX", "https://sign.example.com/verify/7F3K92QX")
+_VERIFIED = VerificationNote(TITLE, "7F3K92QX", "https://sign.example.com/verify/7F3K92QX")
 _PROOF: dict[str, Any] = {"verifications": [_VERIFIED]}
 
 LETTERS: dict[str, Letter] = {
@@ -52,47 +52,49 @@ LETTERS: dict[str, Letter] = {
         signer="Zoë Đặng", other="Third", email="third@example.com", own=True, **_ASKED
     ),
     "reminder": Reminder(sender="Harbour Ltd", title=TITLE, link=LINK, expires_at=WHEN),
-    "code": Code(code=CODE, minutes=10, title=TITLE),
-    "completion": Completion(sender="Harbour Ltd", title=TITLE, **_PROOF),
-    "completion with a quorum": Completion(
+    "code": CodeMail(code=CODE, minutes=10, title=TITLE),
+    "completion": CompletionMail(sender="Harbour Ltd", title=TITLE, **_PROOF),
+    "completion with a quorum": CompletionMail(
         sender="Mara", company="Harbour Ltd", title=TITLE, link=LINK, enough=[Enough("Board", 2, 3)], **_PROOF
     ),
-    "completion for the sender": Completion(
+    "completion for the sender": CompletionMail(
         sender="Mara",
         company="Harbour Ltd",
         title=TITLE,
         document_id="doc_1",
         enough=[Enough("Board", 2, 3)],
-        refusals=[Refusal("Second Reader", "Clause 4"), Refusal("Third Reader", None)],
+        refusals=[RefusalNote("Second Reader", "Clause 4"), RefusalNote("Third Reader", None)],
         to_sender=True,
         **_PROOF,
     ),
-    "completion of a packet": Completion(
+    "completion of a packet": CompletionMail(
         sender="Mara",
         company="Harbour Ltd",
         title=TITLE,
         link=LINK,
         verifications=[
             _VERIFIED,
-            Verification("Rules of the <house>", "8G4L03RY", "https://sign.example.com/verify/8G"),
+            VerificationNote("Rules of the <house>", "8G4L03RY", "https://sign.example.com/verify/8G"),
         ],
     ),
     "invitation to a packet": Invitation(
         sender="Harbour Ltd", title=TITLE, link=LINK, documents=["Lease", "Rules of the <house>"]
     ),
     "not needed": NotNeeded(party="Board", **_ASKED),
-    "declined": Declined(signer="Second Reader", reason="Clause 4", **_ASKED),
-    "declined by the reader": Declined(signer="Zoë Đặng", own=True, sender="Mara", company="Harbour Ltd", title=TITLE),
-    "declined and going on": Declined(
+    "declined": DeclinedMail(signer="Second Reader", reason="Clause 4", **_ASKED),
+    "declined by the reader": DeclinedMail(
+        signer="Zoë Đặng", own=True, sender="Mara", company="Harbour Ltd", title=TITLE
+    ),
+    "declined and going on": DeclinedMail(
         signer="Second Reader", goes_on=True, to_sender=True, sender="Mara", company="Harbour Ltd", title=TITLE
     ),
-    "voided": Voided(reason="A new version follows", **_ASKED),
+    "voided": VoidedMail(reason="A new version follows", **_ASKED),
     "expired": Expired(sender="Mara", company="Harbour Ltd", title=TITLE, expired_at=WHEN),
     "expired for the sender": Expired(
         sender="Mara", company="Harbour Ltd", title=TITLE, expired_at=WHEN, missing=["Ann", "Ben"], to_sender=True
     ),
-    "failed": Failed(sender="Mara", company="Harbour Ltd", title=TITLE, reason="The file cannot be read"),
-    "member": Member(inviter="Mara", workspace="Harbour <Ltd>", link=LINK, expires_at=WHEN),
+    "failed": FailedMail(sender="Mara", company="Harbour Ltd", title=TITLE, reason="The file cannot be read"),
+    "member": MemberMail(inviter="Mara", workspace="Harbour <Ltd>", link=LINK, expires_at=WHEN),
     "reset": Reset(link=LINK, minutes=60),
     "test": Test(server="smtp://mail.example.com:587"),
 }

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deedbox.kernel.mailbox import Mailbox, mailbox, one_line
-from deedbox.mail.message import Draft, SmtpEnvelope, compose
+from deedbox.mail.message import MessageDraft, SmtpEnvelope, compose
 from deedbox.mail.templates import Rendered
 
 AT = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -30,7 +30,7 @@ def composed(
     logo: bytes = b"",
 ) -> SmtpEnvelope:
     return compose(
-        Draft(
+        MessageDraft(
             message_id="<mail_01@example.com>",
             sender=Mailbox("sign@example.com", "Harbour, Ltd"),
             to=Mailbox(address, name),

@@ -14,7 +14,7 @@ import pytest
 
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.crypto import Box, Secret, make_ring
+from deedbox.kernel.crypto import Secret, ValueCipher, create_key_file
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, Conflict, LostFile, NotFound
 from deedbox.kernel.jobs import Runner
@@ -23,7 +23,7 @@ from deedbox.kernel.jobs.store import JOBS_DUE
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.rotation import rotate
 from deedbox.kernel.settings import Settings
-from deedbox.mail import ENCRYPTED_MAIL, MAIL_JOB, Attachment, Inbox, Mail, Mailer, MailRecord, Relay, prune
+from deedbox.mail import ENCRYPTED_MAIL, MAIL_JOB, Inbox, Mail, MailAttachment, Mailer, MailRecord, Relay, prune
 from deedbox.mail.smtp import Patience
 from tests.conftest import HandClock
 from tests.kinds import kinds
@@ -44,8 +44,8 @@ class Post:
         self.db = db
         self.clock = clock
         self.ring = folder / "master.key"
-        make_ring(self.ring)
-        self.box = Box(self.ring)
+        create_key_file(self.ring)
+        self.box = ValueCipher(self.ring)
         self.blobs = kinds.blobs(folder)
         made = Settings(data_dir=folder, **settings)
         self.woken = 0
@@ -229,7 +229,7 @@ async def test_a_server_s_words_bring_no_secret_into_error_or_log(line: Line, ca
     second = await line.post.queue(Mail(to=READER, letter=LETTERS["code"]))
     await line.post.work()
     told = [(await line.post.kept(mail_id)).last_error or "" for mail_id in (first, second)]
-    parked = await line.post.db.read(lambda tx: jobs.parked(tx, 10))
+    parked = await line.post.db.read(lambda tx: jobs.list_parked(tx, 10))
     everything = "".join([*told, *(str(job.error) for job in parked), *(str(vars(one)) for one in caplog.records)])
     assert "I do not like" in everything
     assert "nor the code" in everything
@@ -262,7 +262,7 @@ async def test_a_lasting_refusal_fails_at_once_and_can_be_retried_by_a_person(li
     kept = await post.kept(mail_id)
     assert (kept.status, kept.attempts) == ("failed", 1)
     assert "refused the recipient: 550 no such mailbox" in (kept.last_error or "")
-    (parked,) = await post.db.read(lambda tx: jobs.parked(tx, 10))
+    (parked,) = await post.db.read(lambda tx: jobs.list_parked(tx, 10))
     await post.db.write(lambda tx: jobs.retry(tx, parked.id, post.clock.now()))
     await post.work()
     assert (await post.kept(mail_id)).status == "sent"
@@ -302,7 +302,7 @@ async def test_a_mail_whose_fate_is_unknown_is_sent_again_as_the_same_bytes(
     async with scripted(swallow) as port:
         post = post_to(db, clock, tmp_path, port)
         sha256 = await post.file(b"%PDF" * 100)
-        mail_id = await post.queue(invitation(attachments=[Attachment(sha256, "lease.pdf")]))
+        mail_id = await post.queue(invitation(attachments=[MailAttachment(sha256, "lease.pdf")]))
         for _ in range(2):
             await post.work()
             clock.forward(60)
@@ -326,7 +326,9 @@ async def test_the_sealed_file_is_attached_byte_for_byte_and_held_until_the_mail
     post, content = line.post, os.urandom(limits.MB)
     sha256 = await post.file(content)
     letter = LETTERS["completion"]
-    mail_id = await post.queue(Mail(to=READER, letter=letter, attachments=[Attachment(sha256, "Mietvertrag ü.pdf")]))
+    mail_id = await post.queue(
+        Mail(to=READER, letter=letter, attachments=[MailAttachment(sha256, "Mietvertrag ü.pdf")])
+    )
     await post.db.write(lambda tx: blobs_store.release(tx, sha256, "document", post.clock.now()))
     assert await post.stored(sha256)
     await post.work()
@@ -343,7 +345,7 @@ async def test_a_file_too_large_for_a_mail_is_left_out_and_said_to_be(
     monkeypatch.setattr(limits, "MAIL_ATTACHMENT_BYTES", 1000)
     sha256 = await line.post.file(b"x" * 1001)
     letter = LETTERS["completion"]
-    await line.post.queue(Mail(to=READER, letter=letter, attachments=[Attachment(sha256, "lease.pdf")]))
+    await line.post.queue(Mail(to=READER, letter=letter, attachments=[MailAttachment(sha256, "lease.pdf")]))
     await line.post.work()
     message = line.read()
     assert list(message.iter_attachments()) == []
@@ -357,7 +359,7 @@ async def test_several_files_go_together_or_not_at_all(line: Line, monkeypatch: 
     monkeypatch.setattr(limits, "MAIL_ATTACHMENT_BYTES", 1000)
     post, letter = line.post, LETTERS["completion"]
     contents = [b"x" * 600, b"y" * 400, b"z" * 401]
-    files = [Attachment(await post.file(content), f"{number}.pdf") for number, content in enumerate(contents)]
+    files = [MailAttachment(await post.file(content), f"{number}.pdf") for number, content in enumerate(contents)]
     await post.queue(Mail(to=READER, letter=letter, attachments=files[:2]))
     await post.work()
     await post.queue(Mail(to=READER, letter=letter, attachments=[files[0], files[2]]))
@@ -375,7 +377,9 @@ async def test_a_file_too_large_for_this_server_is_left_out(
     async with connected(db, clock, tmp_path, size=100_000) as line:
         sha256 = await line.post.file(os.urandom(200_000))
         letter = LETTERS["completion"]
-        mail_id = await line.post.queue(Mail(to=READER, letter=letter, attachments=[Attachment(sha256, "lease.pdf")]))
+        mail_id = await line.post.queue(
+            Mail(to=READER, letter=letter, attachments=[MailAttachment(sha256, "lease.pdf")])
+        )
         await line.post.work()
         assert (await line.post.kept(mail_id)).status == "sent"
         assert list(line.read().iter_attachments()) == []
@@ -383,7 +387,7 @@ async def test_a_file_too_large_for_this_server_is_left_out(
 
 async def test_an_attachment_that_is_not_stored_is_refused_when_the_mail_is_queued(line: Line) -> None:
     with pytest.raises(LostFile):
-        await line.post.queue(invitation(attachments=[Attachment("0" * 64, "lease.pdf")]))
+        await line.post.queue(invitation(attachments=[MailAttachment("0" * 64, "lease.pdf")]))
 
 
 async def test_a_code_that_has_run_out_is_not_sent_any_more(line: Line) -> None:
@@ -443,7 +447,7 @@ async def test_a_mail_that_the_box_cannot_open_fails_by_name(line: Line) -> None
     await line.post.db.write(lambda tx: tx.run("update mails set data = :x", x=b"\x01junkjunkjunkjunkjunk"))
     await line.post.work()
     assert (await line.post.row(mail_id))[0] == "failed"
-    (parked,) = await line.post.db.read(lambda tx: jobs.parked(tx, 10))
+    (parked,) = await line.post.db.read(lambda tx: jobs.list_parked(tx, 10))
     assert "cannot be opened" in str(parked.error)
     assert (await line.post.kept(mail_id)).subject is None
 
@@ -475,7 +479,9 @@ async def test_without_a_mail_server_mail_stays_in_the_inbox(inbox: Post) -> Non
     first = await inbox.queue(invitation(about="doc_1"))
     inbox.clock.forward(1)
     sha256 = await inbox.file(b"%PDF")
-    mail = Mail(to=READER, letter=LETTERS["completion"], attachments=[Attachment(sha256, "lease.pdf")], language="de")
+    mail = Mail(
+        to=READER, letter=LETTERS["completion"], attachments=[MailAttachment(sha256, "lease.pdf")], language="de"
+    )
     second = await inbox.queue(mail)
     await inbox.queue(invitation(), THEM)
     assert await inbox.work() == 0
@@ -556,7 +562,7 @@ async def test_old_mail_is_forgotten_with_its_attachment(line: Line) -> None:
     post = line.post
     inbox = Post(post.db, post.clock, post.ring.parent)
     sha256 = await post.file(b"%PDF")
-    await inbox.queue(invitation(attachments=[Attachment(sha256, "a.pdf")]))
+    await inbox.queue(invitation(attachments=[MailAttachment(sha256, "a.pdf")]))
     await post.db.write(lambda tx: blobs_store.release(tx, sha256, "document", post.clock.now()))
     sent = await post.queue(invitation())
     await post.work()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.mailbox import Mailbox
-from deedbox.mail import Attachment, Completion, Invitation, Letter, Look, Mail, Shade
+from deedbox.mail import CompletionMail, Invitation, Letter, Mail, MailAttachment, MailLook, MailShade
 from deedbox.mail.templates import render
 from tests.mail.letters import CODE, LETTERS, LINK, READER, TITLE
 
@@ -151,8 +151,8 @@ def test_the_nearest_language_is_taken(given: str, taken: str) -> None:
 
 def test_a_completion_says_whether_the_file_is_attached() -> None:
     letter = LETTERS["completion"]
-    assert isinstance(letter, Completion)
-    enclosing = mail(letter, attachments=[Attachment("0" * 64, "lease.pdf")])
+    assert isinstance(letter, CompletionMail)
+    enclosing = mail(letter, attachments=[MailAttachment("0" * 64, "lease.pdf")])
     assert "are attached to this email" in render(enclosing, attached=True).text
     assert "too large to attach" in render(enclosing, attached=False).text
     alone = render(mail(letter), attached=False)
@@ -161,7 +161,7 @@ def test_a_completion_says_whether_the_file_is_attached() -> None:
 
 
 def test_a_mail_comes_in_the_name_and_colour_of_its_workspace() -> None:
-    look = Look(name="<Harbour>", light=Shade("#7a1f5c", "#ffffff"), dark=Shade("#e0a0d0", "#06211a"))
+    look = MailLook(name="<Harbour>", light=MailShade("#7a1f5c", "#ffffff"), dark=MailShade("#e0a0d0", "#06211a"))
     own = render(mail(LETTERS["invitation"], look=look), attached=False).html
     assert "<bdi>&lt;Harbour&gt;</bdi>" in own
     assert 'style="background-color:#7a1f5c;' in own

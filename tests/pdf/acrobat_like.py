@@ -14,8 +14,8 @@ from typing import Any
 from msgspec import Struct
 
 from deedbox.pdf import sealed_form
-from deedbox.pdf.cms import Signer
-from deedbox.pdf.syntax import Name, Number, Reference, number
+from deedbox.pdf.cms import CmsSigner
+from deedbox.pdf.syntax import Name, Number, ObjectReference, number
 from deedbox.pdf.timestamp import Timestamper
 from tests.pdf.pki import ISSUED, Holder, revocation_list
 from tests.pdf.sealed import SIGNED
@@ -45,10 +45,10 @@ class Draft(Struct):
     field: int
     size: int
 
-    def new(self, value: Any) -> Reference:
+    def new(self, value: Any) -> ObjectReference:
         self.objects[self.size] = value
         self.size += 1
-        return Reference(self.size - 1, 0)
+        return ObjectReference(self.size - 1, 0)
 
 
 Change = Callable[[Draft], object]
@@ -57,7 +57,7 @@ Change = Callable[[Draft], object]
 def stamped(unit: Holder, data: bytes, at: datetime = STAMPED, *, change: Change | None = None) -> bytes:
     """The sealed file with validation data and a time-stamp that is true; `change` may spoil the revision before."""
     draft = _with_metadata(_drafted(data), at)
-    draft.objects |= {draft.field: {**draft.objects[draft.field], "V": Reference(draft.size, 0)}}
+    draft.objects |= {draft.field: {**draft.objects[draft.field], "V": ObjectReference(draft.size, 0)}}
     stamp = draft.new(None)
     if change is not None:
         change(draft)
@@ -93,8 +93,8 @@ def _empty(data: bytes) -> Draft:
 
 def _drafted(data: bytes) -> Draft:
     draft, revision = _empty(data), sealed_form.read(data).revision
-    root, page = Reference(draft.root, 0), Reference(draft.page, 0)
-    field = Reference(draft.field, 0)
+    root, page = ObjectReference(draft.root, 0), ObjectReference(draft.page, 0)
+    field = ObjectReference(draft.field, 0)
     draft.objects[field.number] = {
         "Type": Name("Annot"), "Subtype": Name("Widget"), "FT": Name("Sig"), "F": number(132), "T": b"Signature2",
         "Rect": [number(0)] * 4, "P": page, "MK": {}, "DA": b"/Helv 0 Tf 0 g ",
@@ -102,11 +102,11 @@ def _drafted(data: bytes) -> Draft:
     shown, catalog = revision.objects[page].value, revision.objects[root].value
     draft.objects[page.number] = {**shown, "Annots": [*shown["Annots"], field]}
     form = catalog["AcroForm"]
-    held = revision.objects[form].value if isinstance(form, Reference) else form
+    held = revision.objects[form].value if isinstance(form, ObjectReference) else form
     grown = {**held, "Fields": [*held["Fields"], field]}
-    if isinstance(form, Reference):
+    if isinstance(form, ObjectReference):
         draft.objects[form.number] = grown
-    draft.objects[root.number] = {**catalog} if isinstance(form, Reference) else {**catalog, "AcroForm": grown}
+    draft.objects[root.number] = {**catalog} if isinstance(form, ObjectReference) else {**catalog, "AcroForm": grown}
     return draft
 
 
@@ -132,7 +132,7 @@ def _signed(unit: Holder, data: bytes, draft: Draft, stamp: int, at: datetime) -
     tail += _table(data, draft, rows, end + len(tail))
     out += (b"[0 %d %d %d]" % (start, end, len(tail))).ljust(50) + b"/Contents"
     digest = sha256(bytes(out) + tail).digest()
-    token = Timestamper(Signer(unit.key, unit.der)).token(digest, at).hex().upper().encode()
+    token = Timestamper(CmsSigner(unit.key, unit.der)).token(digest, at).hex().upper().encode()
     return bytes(out) + b"<" + token.ljust(2 * _STAMP_BYTES, b"0") + b">" + tail
 
 
@@ -210,7 +210,7 @@ def _compact(value: Any) -> bytes:
     match value:
         case Name():
             return b"/" + re.sub(rb"[^!-~]|[#()<>\[\]{}/%]", lambda one: b"#%02X" % one[0][0], value.encode("latin-1"))
-        case Reference():
+        case ObjectReference():
             return b"%d %d R" % value
         case Number():
             return value.written.encode()

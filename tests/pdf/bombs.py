@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from deedbox.pdf import cms
-from deedbox.pdf.cms import Signer
+from deedbox.pdf.cms import CmsSigner
 from tests.pdf.pki import DER, ISSUED, YEAR, Authority
 
 _PAGES = [b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>", b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>"]
@@ -52,7 +52,7 @@ def issuers(count: int = 9) -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     ring = [_certificate("Ring", "Ring", key, key, number) for number in range(1, count + 1)]
     leaf = _certificate("Leaf", "Ring", key, key, count + 1)
-    signer = Signer(key, leaf)
+    signer = CmsSigner(key, leaf)
     signer._certificates = cms._carried({leaf, *ring})
     return _signed(signer)
 
@@ -73,9 +73,9 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 }
 
 
-def _signer(others: Sequence[bytes] = ()) -> Signer:
+def _signer(others: Sequence[bytes] = ()) -> CmsSigner:
     authority = Authority("Bomb")
-    made = Signer(authority.seal.key, authority.seal.der)
+    made = CmsSigner(authority.seal.key, authority.seal.der)
     made._certificates = cms._carried({authority.seal.der, *others})
     return made
 
@@ -93,7 +93,7 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def _signed(signer: Signer, fields: int = 1) -> bytes:
+def _signed(signer: CmsSigner, fields: int = 1) -> bytes:
     """A file with a true signature, to which so many fields lead."""
     room = 2 * len(signer.signed_data(cms.DATA, None, bytes(32))) + 64
     numbers = range(5, 5 + fields)

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
+from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, CompletionCertificate, LabeledText
 from tests.pdf.papers import scribble
 
 
@@ -19,19 +19,19 @@ def signer(number: int, name: str, **more: Any) -> CertifiedSigner:
         "party": "Buyer",
         "identity": "Personal link sent to the email address",
         "steps": (
-            Told("Invited", "14 November 2026, 10:00:00 CET (09:00:00 UTC)"),
-            Told("Opened", "14 November 2026, 11:00:00 CET (10:00:00 UTC)"),
+            LabeledText("Invited", "14 November 2026, 10:00:00 CET (09:00:00 UTC)"),
+            LabeledText("Opened", "14 November 2026, 11:00:00 CET (10:00:00 UTC)"),
         ),
         "signed_at": "15 November 2026, 09:59:12 CET (08:59:12 UTC)",
         "address": "203.0.113.7",
         "user_agent": "Mozilla/5.0 (X11; Linux x86_64)",
         "consent": "I agree to sign electronically.",
-        "values": (Told("Delivery date", "2026-12-01"), Told("Checkbox", "Yes")),
+        "values": (LabeledText("Delivery date", "2026-12-01"), LabeledText("Checkbox", "Yes")),
     }
     return CertifiedSigner(**(told | (more or {"signature_text": name})))
 
 
-def completion(*names: str, **more: Any) -> Completion:
+def completion(*names: str, **more: Any) -> CompletionCertificate:
     signers = tuple(signer(number, name) for number, name in enumerate(names)) or (
         signer(0, "Ana María", signature_image=scribble()),
     )
@@ -52,4 +52,4 @@ def completion(*names: str, **more: Any) -> Completion:
         "chain_head": digest("head"),
         "seal_certificate": digest("certificate"),
     }
-    return Completion(**(told | more))
+    return CompletionCertificate(**(told | more))

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from deedbox.authority import issue
 from deedbox.authority.issue import Addresses, Issued
 from deedbox.pdf import seal
-from deedbox.pdf.cms import PrivateKey, Signer
-from deedbox.pdf.seal import Order, Prepared, SealIdentity
+from deedbox.pdf.cms import CmsSigner, PrivateKey
+from deedbox.pdf.seal import PreparedSeal, SealIdentity, SealParameters
 from deedbox.pdf.timestamp import Timestamper
 from tests.pdf.pki import SEALING
 
@@ -34,13 +34,13 @@ class Installation(NamedTuple):
 
     @property
     def timestamper(self) -> Timestamper:
-        return Timestamper(Signer(self.timestamp_unit.key, self.timestamp_unit.der, [self.root.der]), self.crls[:1])
+        return Timestamper(CmsSigner(self.timestamp_unit.key, self.timestamp_unit.der, [self.root.der]), self.crls[:1])
 
 
 @functools.cache
 def installation() -> Installation:
     root = issue.make_root("Test", now=NOW)
-    issuing = issue.make_issuing(root, "Test", AT, now=NOW)
+    issuing = issue.issue_intermediate(root, "Test", AT, now=NOW)
     timestamp_unit = issue.make_timestamp_unit(root, "Test", AT, now=NOW)
     crls = [
         issue.make_crl(root, [], 1, issue.ROOT_CRL_LIFE, now=NOW),
@@ -83,15 +83,15 @@ def keys() -> dict[str, PrivateKey]:
     }
 
 
-def order(identity: SealIdentity, **changes: object) -> Order:
+def order(identity: SealIdentity, **changes: object) -> SealParameters:
     made = installation()
     certificates = [identity.certificate_der, *identity.chain_ders, made.timestamp_unit.der]
     room = seal.room_for(identity, made.timestamper.most_bytes)
     wish = {"room": room, "signed_at": NOW, "certificates": certificates, "crls": made.crls, **changes}
-    return Order(**wish)  # type: ignore[arg-type]
+    return SealParameters(**wish)  # type: ignore[arg-type]
 
 
-def prepared(data: bytes, wish: Order) -> tuple[list[bytes], Prepared]:
+def prepared(data: bytes, wish: SealParameters) -> tuple[list[bytes], PreparedSeal]:
     """What `prepare` yields and what it returns."""
     pieces, steps = [], seal.prepare(data, wish)
     while True:
@@ -107,5 +107,5 @@ def sealed(data: bytes, identity: SealIdentity | None = None, **changes: object)
     pieces, place = prepared(data, order(who, **changes))
     cms_der = seal.cms_for(place.digest, who, installation().timestamper, NOW)
     file = bytearray(b"".join(pieces))
-    file[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, cms_der)
+    file[place.contents_at : place.contents_at + place.contents_length] = seal.hex_contents(place, cms_der)
     return bytes(file)

@@ -18,8 +18,8 @@ from pyhanko.sign.validation.dss import DocumentSecurityStore
 from pyhanko_certvalidator.registry import SimpleCertificateStore
 
 from deedbox.pdf import seal
-from deedbox.pdf.cms import Signer
-from deedbox.pdf.seal import Order, SealIdentity
+from deedbox.pdf.cms import CmsSigner
+from deedbox.pdf.seal import SealIdentity, SealParameters
 from deedbox.pdf.timestamp import Timestamper
 from tests.pdf.issued import prepared
 from tests.pdf.pki import ISSUED, Authority, Holder
@@ -102,8 +102,8 @@ def sealed(
     by_issuing = holder.certificate.issuer == authority.issuing.certificate.subject
     above = [authority.issuing.der] if by_issuing else []
     identity = SealIdentity(holder.key, holder.der, above)
-    timestamper = Timestamper(Signer(unit.key, unit.der))
-    order = Order(
+    timestamper = Timestamper(CmsSigner(unit.key, unit.der))
+    order = SealParameters(
         room=seal.room_for(identity, timestamper.most_bytes),
         signed_at=at or SIGNED,
         certificates=[holder.der, authority.issuing.der, authority.timestamper.der, authority.root.der],
@@ -115,7 +115,7 @@ def sealed(
     pieces, place = prepared(data, order)
     made = seal.cms_for(place.digest, identity, timestamper if at else None, at or SIGNED)
     file = bytearray(b"".join(pieces))
-    file[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, made)
+    file[place.contents_at : place.contents_at + place.contents_length] = seal.hex_contents(place, made)
     return bytes(file)
 
 

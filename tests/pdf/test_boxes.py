@@ -5,11 +5,11 @@ import pytest
 from pikepdf import Array, Dictionary, Name
 
 from deedbox.pdf import boxes
-from deedbox.pdf.boxes import Box, View
+from deedbox.pdf.boxes import Box, PageView
 from tests.pdf.papers import add_page
 
 
-def corner(view: View, x: float, y: float) -> tuple[float, float]:
+def corner(view: PageView, x: float, y: float) -> tuple[float, float]:
     a, b, c, d, e, f = view.matrix
     return a * x + c * y + e, b * x + d * y + f
 

@@ -12,14 +12,14 @@ from PIL import Image
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import certificate
-from deedbox.pdf.completion import Completion
+from deedbox.pdf.completion import CompletionCertificate
 from tests.pdf.facts import completion, digest
 from tests.pdf.papers import drained, lines, paper, shown
 
 DOCUMENT = paper(lines("An agreement"), lines("Its second page"))
 
 
-def certified(told: Completion, document: bytes = DOCUMENT) -> bytes:
+def certified(told: CompletionCertificate, document: bytes = DOCUMENT) -> bytes:
     made, size = drained(certificate.certify(document, msgspec.to_builtins(told, builtin_types=(bytes,))))
     assert size == len(made)
     return made

@@ -11,7 +11,7 @@ from PIL import ImageChops
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import annotations, clean, intake
-from deedbox.pdf.signed_input import Terms
+from deedbox.pdf.signed_input import IntakeTerms
 from tests.pdf.papers import add_page, drained, font, lines, saved, shown, text_of
 
 SCRIPT = Dictionary(S=Name.JavaScript, JS="app.alert(1)")
@@ -143,7 +143,7 @@ def test_links_to_web_addresses_are_removed_from_a_file_of_a_signer() -> None:
     web = Dictionary(S=Name.URI, URI="https://example.org")
     pdf.pages[0].obj["/Annots"] = Array([link(A=web), link(A=Dictionary(S=Name.GoTo, D=Array([0, Name.Fit])))])
     pdf.Root["/Outlines"] = Dictionary(First=Dictionary(Title="a", A=web))
-    made, known = drained(intake.take_in(saved(pdf), Terms(web_links=False)))
+    made, known = drained(intake.take_in(saved(pdf), IntakeTerms(web_links=False)))
     assert known.removed == (clean.WEB_LINKS,)
     with pikepdf.open(io.BytesIO(made)) as after:
         assert b"example.org" not in b"".join(_unparsed(after))

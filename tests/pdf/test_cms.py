@@ -17,7 +17,7 @@ from pyhanko_certvalidator.registry import SimpleCertificateStore
 
 from deedbox.authority.issue import Issued
 from deedbox.pdf import cms, der
-from deedbox.pdf.cms import Signer
+from deedbox.pdf.cms import CmsSigner
 from deedbox.pdf.der import Malformed
 from tests.pdf.issued import NOW, end_entity, installation, keys
 from tests.pdf.oracles import cms_verified
@@ -27,10 +27,10 @@ EMPTY = der.sequence(cms.SIGNED_DATA, der.explicit(0, der.sequence()))
 DIGEST = hashlib.sha256(CONTENT).digest()
 
 
-def signer(issued: Issued | None = None) -> Signer:
+def signer(issued: Issued | None = None) -> CmsSigner:
     made = installation()
     who = issued or made.seal
-    return Signer(who.key, who.der, [made.issuing.der, made.root.der])
+    return CmsSigner(who.key, who.der, [made.issuing.der, made.root.der])
 
 
 def parsed(cms_der: bytes) -> Any:
@@ -128,27 +128,27 @@ def test_a_certificate_is_named_by_the_bytes_that_stand_in_it() -> None:
         name = asn1_cms.IssuerAndSerialNumber({"issuer": known.issuer, "serial_number": known.serial_number})
         assert cms.issuer_and_serial(der_bytes) == name.dump()
         assert cms.subject(der_bytes) == x509.load_der_x509_certificate(der_bytes).subject.public_bytes()
-    assert cms.is_self_issued(installation().root.der)
-    assert not cms.is_self_issued(installation().issuing.der)
+    assert cms.is_root(installation().root.der)
+    assert not cms.is_root(installation().issuing.der)
 
 
 @pytest.mark.parametrize("kind", ["P-256", "P-384", "RSA 2048"])
 def test_what_a_signed_data_holds_is_given_out_only_if_its_signature_is_good(kind: str) -> None:
     one = signer(end_entity(keys()[kind], installation().issuing))
     good = one.signed_data(cms.SIGNED_DATA, CONTENT, DIGEST)
-    assert cms.verified(good)[:3] == (cms.SIGNED_DATA, CONTENT, one.certificate_der)
+    assert cms.verify_signed_data(good)[:3] == (cms.SIGNED_DATA, CONTENT, one.certificate_der)
     with pytest.raises(Malformed, match="something else"):
-        cms.verified(good.replace(CONTENT, CONTENT[:-1] + b"?"))
+        cms.verify_signed_data(good.replace(CONTENT, CONTENT[:-1] + b"?"))
     with pytest.raises(Malformed, match="something else"):
-        cms.verified(one.signed_data(cms.SIGNED_DATA, CONTENT, bytes(32)))
+        cms.verify_signed_data(one.signed_data(cms.SIGNED_DATA, CONTENT, bytes(32)))
     with pytest.raises(Malformed, match="missing"):
-        cms.verified(one.signed_data(cms.SIGNED_DATA, CONTENT, DIGEST, certificates=False))
+        cms.verify_signed_data(one.signed_data(cms.SIGNED_DATA, CONTENT, DIGEST, certificates=False))
     forged = one.assembled(cms.SIGNED_DATA, CONTENT, one.attributes(cms.SIGNED_DATA, DIGEST), one.sign(b"other"))
     with pytest.raises(Malformed, match="not that of its certificate"):
-        cms.verified(forged)
+        cms.verify_signed_data(forged)
 
 
 def test_what_is_no_signed_data_is_refused() -> None:
     for wrong in (b"", der.sequence(cms.DATA, der.explicit(0, der.octets(b"x"))), der.integer(1), EMPTY):
         with pytest.raises(Malformed):
-            cms.verified(wrong)
+            cms.verify_signed_data(wrong)

@@ -19,8 +19,8 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.pdf import convert, intake, office, picture
 from deedbox.pdf.convert import Source
-from deedbox.pdf.pdf_sandbox import Workshop
-from deedbox.pdf.signed_input import Terms
+from deedbox.pdf.pdf_sandbox import PdfSandbox
+from deedbox.pdf.signed_input import IntakeTerms
 from tests.pdf.papers import drained, paper, scribble, shown, text_of
 
 pytestmark = pytest.mark.anyio
@@ -190,7 +190,7 @@ async def test_more_than_allowed_is_refused(bound: str, value: int, monkeypatch:
 
 async def from_html(page: str | bytes) -> bytes:
     """The PDF as the server gets it: from a sandbox, which WeasyPrint leaves as the tests found it."""
-    made, workshop = Collected(), Workshop(1)
+    made, workshop = Collected(), PdfSandbox(1)
     try:
         await workshop.convert(page if isinstance(page, bytes) else page.encode(), "html", made.write)
     finally:
@@ -312,11 +312,11 @@ def test_a_script_is_not_libreoffice_for_it_would_open_the_folder_that_it_lies_i
 
 ELSEWHERE = """
 import asyncio, io, pikepdf
-from deedbox.pdf.pdf_sandbox import Workshop
+from deedbox.pdf.pdf_sandbox import PdfSandbox
 from tests.pdf.test_convert import Collected
 
 async def main():
-    made, workshop = Collected(), Workshop(1)
+    made, workshop = Collected(), PdfSandbox(1)
     await workshop.convert(b"<p>An agreement", "html", made.write)
     await workshop.close()
     with pikepdf.open(io.BytesIO(made.data)) as pdf:
@@ -360,7 +360,7 @@ OTHER_SCRIPTS = [
 async def test_a_word_document_in_another_script_has_its_letters(text: str) -> None:
     made = Collected()
     await office.as_pdf(docx(text), made.write)
-    prepared, _ = drained(intake.take_in(bytes(made.data), Terms(converted=True)))
+    prepared, _ = drained(intake.take_in(bytes(made.data), IntakeTerms(converted=True)))
     assert "".join(text_of(prepared).split())
 
 
@@ -369,17 +369,17 @@ async def test_a_word_document_without_a_font_for_its_script_is_refused() -> Non
     made = Collected()
     await office.as_pdf(docx("An agreement 𐎠𐎼𐎡𐎹"), made.write)
     with pytest.raises(BadRequest, match="no font here for the text in Old"):
-        drained(intake.take_in(bytes(made.data), Terms(converted=True)))
+        drained(intake.take_in(bytes(made.data), IntakeTerms(converted=True)))
 
 
 @needs_weasyprint
 async def test_a_page_in_other_scripts_has_its_letters() -> None:
     made = await from_html("".join(f"<p>{text}" for text in OTHER_SCRIPTS))
-    assert drained(intake.take_in(made, Terms(converted=True)))[1].pages
+    assert drained(intake.take_in(made, IntakeTerms(converted=True)))[1].pages
 
 
 @needs_weasyprint
 async def test_a_page_without_a_font_for_its_script_is_refused() -> None:
     made = await from_html("<p>An agreement 𐎠𐎼𐎡𐎹")
     with pytest.raises(BadRequest, match="no font here for the text in Old"):
-        drained(intake.take_in(made, Terms(converted=True)))
+        drained(intake.take_in(made, IntakeTerms(converted=True)))

@@ -40,7 +40,7 @@ def test_a_time_is_written_in_whole_seconds() -> None:
 
 @pytest.mark.parametrize(("bit", "content"), [(0, "0780"), (2, "0520"), (5, "0204"), (25, "0600000040")])  # fmt: skip
 def test_a_named_bit_is_written_without_zeros_after_it(bit: int, content: str) -> None:
-    assert der.bits(bit) == der.tagged(der.BIT_STRING, bytes.fromhex(content))
+    assert der.bits(bit) == der.tag_value(der.BIT_STRING, bytes.fromhex(content))
 
 
 def test_a_set_stands_in_the_order_of_its_encodings() -> None:

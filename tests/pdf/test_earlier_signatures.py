@@ -14,7 +14,7 @@ from pyhanko_certvalidator.registry import SimpleCertificateStore
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import earlier_signatures, gap, intake
-from deedbox.pdf.signed_input import Terms
+from deedbox.pdf.signed_input import IntakeTerms
 from tests.pdf.annotated import WORD, annotation, text_field
 from tests.pdf.papers import drained, lines, paper, saved, shown, text_of
 from tests.pdf.pki import Authority
@@ -22,7 +22,7 @@ from tests.pdf.sealed import SIGNED, archived, document, sealed, updated
 from tests.pdf.test_intake import locked
 
 NOW = instant(SIGNED)
-FLATTEN = Terms(signed_input="flatten")
+FLATTEN = IntakeTerms(signed_input="flatten")
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_the_signatures_of_a_locked_file_are_checked_too(authority: Authority, v
     data = visibly_signed(authority, locked(password, version), password)
     [found] = earlier_signatures.signatures(data, NOW, password or None)
     assert (found.valid, found.covers_entire_file) == (True, True)
-    made, known = drained(intake.take_in(data, Terms(password or None, "flatten")))
+    made, known = drained(intake.take_in(data, IntakeTerms(password or None, "flatten")))
     assert (known.signed, WORD in text_of(made)) == (True, True)
     with pytest.raises(BadRequest, match="is encrypted"):
         earlier_signatures.signatures(data, NOW, "guess")

@@ -8,12 +8,12 @@ import pytest
 from pikepdf import Array, Dictionary, Name, String
 
 from deedbox.pdf import intake
-from deedbox.pdf.marks import FormField, Prepared
-from deedbox.pdf.signed_input import Terms
+from deedbox.pdf.marks import FormField, PreparedFile
+from deedbox.pdf.signed_input import IntakeTerms
 from tests.pdf.annotated import annotation, file, text_field, with_look
 from tests.pdf.papers import A4, add_page, drained, lines, saved, shown
 
-FORM = Terms(form=True)
+FORM = IntakeTerms(form=True)
 WIDTH, HEIGHT = A4[2], A4[3]
 REQUIRED, READ_ONLY, RADIO, PUSH_BUTTON = 2, 1, 1 << 15, 1 << 16
 
@@ -26,7 +26,7 @@ def form(*widgets: dict[str, Any]) -> bytes:
     return file(lambda _: made, form={})
 
 
-def taken(data: bytes, terms: Terms = FORM) -> tuple[bytes, Prepared]:
+def taken(data: bytes, terms: IntakeTerms = FORM) -> tuple[bytes, PreparedFile]:
     return drained(intake.take_in(data, terms))
 
 
@@ -80,7 +80,7 @@ def test_what_stood_in_a_field_is_not_printed_under_it() -> None:
     look = with_look("Widget", **text_field())
     data = file(look, form={})
     box = (60, int(HEIGHT) - 130, 200, int(HEIGHT) - 100)
-    kept, emptied = (shown(taken(data, terms)[0]).convert("L").crop(box).tobytes() for terms in (Terms(), FORM))
+    kept, emptied = (shown(taken(data, terms)[0]).convert("L").crop(box).tobytes() for terms in (IntakeTerms(), FORM))
     assert min(kept) < 128
     assert min(emptied) == 255
 
@@ -114,4 +114,4 @@ def test_what_nobody_can_fill_stays_on_the_page() -> None:
 
 
 def test_a_form_is_left_alone_unless_it_is_asked_for() -> None:
-    assert taken(form({"FT": Name.Tx, "T": "City"}), Terms())[1].form == ()
+    assert taken(form({"FT": Name.Tx, "T": "City"}), IntakeTerms())[1].form == ()

@@ -12,7 +12,7 @@ from pypdfium2 import raw
 from deedbox.cli.demo import contracts
 from deedbox.pdf import intake
 from deedbox.pdf.boxes import Box
-from deedbox.pdf.marks import Place, Tag
+from deedbox.pdf.marks import PageRect, Tag
 from deedbox.pdf.room import least_height_by_hand
 from tests.pdf.papers import drained, lines, paper, shown
 
@@ -98,7 +98,7 @@ def test_field_below_a_table_set_by_a_typesetter_covers_nothing() -> None:
     assert field[3] - field[1] == pytest.approx(48)
 
 
-def box(place: Place) -> Box:
+def box(place: PageRect) -> Box:
     return place.x * W, place.y * H, (place.x + place.w) * W, (place.y + place.h) * H
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from deedbox.pdf import glyphs
-from deedbox.pdf.marks import Kind, Mark, Place
+from deedbox.pdf.marks import Kind, Mark, PageRect
 from tests.pdf.papers import paper
 from tests.pdf.test_mark import NAMES, ink, marked
 
@@ -34,8 +34,8 @@ def test_what_has_no_face_of_its_own_is_no_fault() -> None:
 
 
 def test_the_message_names_the_first_characters_and_counts_the_others() -> None:
-    assert glyphs.described(("😀",)) == "GRINNING FACE (U+1F600)"
-    assert glyphs.described(tuple("აბგდე")).endswith("GEORGIAN LETTER GAN (U+10D2) and 2 more")
+    assert glyphs.describe(("😀",)) == "GRINNING FACE (U+1F600)"
+    assert glyphs.describe(tuple("აბგდე")).endswith("GEORGIAN LETTER GAN (U+10D2) and 2 more")
 
 
 LETTERS = {"Hebrew": "דכה", "Bengali": "অনক", "Tamil": "அனக", "Telugu": "అనక", "Khmer": "សខច", "Georgian": "გია"}
@@ -45,6 +45,6 @@ LETTERS = {"Hebrew": "דכה", "Bengali": "অনক", "Tamil": "அனக", "Te
 @pytest.mark.parametrize("kind", ["name", "signature"])
 def test_the_mark_draws_a_letter_unless_it_is_called_unprintable(script: str, kind: Kind) -> None:
     """All that is missing looks the same: a box."""
-    place = Place(1, 0.1, 0.1, 0.2, 0.05)
+    place = PageRect(1, 0.1, 0.1, 0.2, 0.05)
     faces = {ink(marked(paper(b""), Mark(kind, place, letter)), place).tobytes() for letter in LETTERS[script]}
     assert len(faces) == (1 if glyphs.unprintable(LETTERS[script]) else 3)

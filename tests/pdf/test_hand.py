@@ -10,8 +10,8 @@ from lxml import etree
 
 from deedbox.pdf import hand, mark
 from deedbox.pdf.fonts import HANDS, Hand, families
-from deedbox.pdf.marks import Mark, Marks, Place
-from deedbox.pdf.room import Room, letters_by_hand
+from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.room import FieldSpace, letters_by_hand
 from tests.pdf.papers import drained, paper, shown
 from tests.pdf.test_mark import NAMES
 
@@ -37,7 +37,7 @@ def test_what_would_be_markup_is_only_letters() -> None:
 
 @pytest.mark.parametrize("chosen", HANDS)
 def test_the_sealed_page_has_the_hand_that_was_shown(chosen: Hand) -> None:
-    marks = Marks((Mark("initials", Place(1, 0.1, 0.1, 0.6, 0.1), text="Ana María", hand=chosen),))
+    marks = Marks((Mark("initials", PageRect(1, 0.1, 0.1, 0.6, 0.1), text="Ana María", hand=chosen),))
     made = drained(mark.mark_pages(paper(b""), msgspec.to_builtins(marks, builtin_types=(bytes,))))[0]
     with pikepdf.open(io.BytesIO(made)) as pdf:
         used = {str(one.FontName) for one in pdf.objects if isinstance(one, pikepdf.Dictionary) and "/FontName" in one}
@@ -46,5 +46,5 @@ def test_the_sealed_page_has_the_hand_that_was_shown(chosen: Hand) -> None:
 
 
 def test_how_much_fits_depends_on_the_hand() -> None:
-    found = {chosen: letters_by_hand("Ana María Núñez", Room(30, 20), chosen) for chosen in HANDS}
+    found = {chosen: letters_by_hand("Ana María Núñez", FieldSpace(30, 20), chosen) for chosen in HANDS}
     assert len(set(found.values())) > 1

@@ -13,13 +13,13 @@ from pikepdf import Array, Dictionary, Name
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import damage, intake, signed_input
-from deedbox.pdf.signed_input import Terms
+from deedbox.pdf.signed_input import IntakeTerms
 from tests.pdf import shapes
 from tests.pdf.papers import add_page, drained, lines, paper, saved, scribble, shown, text_of
 from tests.pdf.shapes import assembled, stream
 
 
-def refusal(data: bytes, terms: Terms | None = None) -> str:
+def refusal(data: bytes, terms: IntakeTerms | None = None) -> str:
     with pytest.raises(BadRequest) as refused:
         drained(intake.take_in(data, terms))
     return refused.value.message
@@ -97,7 +97,7 @@ def test_a_protected_file_that_opens_without_a_password_is_taken_and_its_protect
 @pytest.mark.parametrize("version", [2, 3, 4, 6])
 @pytest.mark.parametrize("password", ["schlüssel", "owner"])
 def test_a_locked_file_is_opened_by_either_of_its_passwords(version: int, password: str) -> None:
-    made, known = drained(intake.take_in(locked("schlüssel", version), Terms(password=password)))
+    made, known = drained(intake.take_in(locked("schlüssel", version), IntakeTerms(password=password)))
     assert "A secret clause" in text_of(made)
     assert known.removed == (intake.PROTECTION,)
 
@@ -106,18 +106,18 @@ def test_a_locked_file_is_opened_by_either_of_its_passwords(version: int, passwo
 def test_a_locked_file_is_refused_without_its_password_and_with_another(version: int) -> None:
     data = locked("secret", version)
     assert refusal(data) == signed_input.LOCKED
-    assert refusal(data, Terms(password="guess")) == signed_input.NOT_OPENED
-    assert "guess" not in refusal(data, Terms(password="guess"))
+    assert refusal(data, IntakeTerms(password="guess")) == signed_input.NOT_OPENED
+    assert "guess" not in refusal(data, IntakeTerms(password="guess"))
 
 
 def test_a_password_that_no_file_asks_for_does_no_harm() -> None:
     given = paper()  # once: the file's own number is of the moment in which it is made
-    assert drained(intake.take_in(given, Terms(password="x"))) == drained(intake.take_in(given))
+    assert drained(intake.take_in(given, IntakeTerms(password="x"))) == drained(intake.take_in(given))
 
 
 def test_a_form_in_a_locked_file_is_drawn() -> None:
     with pikepdf.open(io.BytesIO(signed(FT=Name.Tx, V="Bergen", Rect=Array([60, 600, 200, 620])))) as pdf:
-        made, _ = drained(intake.take_in(locked("secret", 4, content=saved(pdf)), Terms(password="secret")))
+        made, _ = drained(intake.take_in(locked("secret", 4, content=saved(pdf)), IntakeTerms(password="secret")))
     assert "Bergen" in text_of(made)
 
 

@@ -19,7 +19,7 @@ from deedbox.cli import receipt as command
 from deedbox.evidence import receipt
 from deedbox.kernel.errors import Conflict
 from deedbox.pdf import jws
-from deedbox.pdf.cms import Signer
+from deedbox.pdf.cms import CmsSigner
 from deedbox.pdf.judge import Anchors
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
@@ -29,7 +29,7 @@ from tests.pdf.issued import NOW, Installation, end_entity, installation, keys
 
 
 def verdict(shown: dict[str, object], anchors: Anchors | None = None) -> tuple[str, list[str]]:
-    report = command.judged(receipt.split(file(shown)), anchors or Anchors([installation().root.der]))
+    report = command.judge_receipt(receipt.split(file(shown)), anchors or Anchors([installation().root.der]))
     return report.verdict, report.reasons
 
 
@@ -106,7 +106,7 @@ def test_a_receipt_of_another_authority_is_not_recognised() -> None:
 def test_a_time_stamp_of_another_authority_does_not_make_the_time() -> None:
     made, other = installation(), Office("Elsewhere")
     shown = receipted(made.identity, other.timestamper, NOW)
-    found = command.judged(receipt.split(file(shown)), Anchors([made.root.der]))
+    found = command.judge_receipt(receipt.split(file(shown)), Anchors([made.root.der]))
     assert (found.checks.timestamp, "this server does not trust" in found.reasons[-1]) == (None, True)
 
 
@@ -120,7 +120,7 @@ def test_a_receipt_with_the_time_stamp_of_another_moment_is_altered() -> None:
 
 def _of_the_past(now: datetime) -> Installation:
     root = issue.make_root("Past", now=now)
-    issuing = issue.make_issuing(root, "Past", None, now=now)
+    issuing = issue.issue_intermediate(root, "Past", None, now=now)
     unit = issue.make_timestamp_unit(root, "Past", None, now=now)
     crls = [issue.make_crl(one, [], 1, timedelta(days=30), now=now) for one in (root, issuing)]
     return Installation(root, issuing, unit, issue.make_seal(issuing, "Past", None, now=now), crls)
@@ -165,6 +165,8 @@ def test_the_unit_that_tells_the_time_cannot_sign_receipts() -> None:
     made = installation()
     unit = SealIdentity(made.timestamp_unit.key, made.timestamp_unit.der, [], made.crls)
     assert verdict(receipted(unit, made.timestamper, NOW))[0] == "unrecognised"
-    seal_as_unit = Timestamper(Signer(made.seal.key, made.seal.der, [made.issuing.der]))
-    found = command.judged(receipt.split(file(receipted(made.identity, seal_as_unit, NOW))), Anchors([made.root.der]))
+    seal_as_unit = Timestamper(CmsSigner(made.seal.key, made.seal.der, [made.issuing.der]))
+    found = command.judge_receipt(
+        receipt.split(file(receipted(made.identity, seal_as_unit, NOW))), Anchors([made.root.der])
+    )
     assert found.checks.timestamp is None

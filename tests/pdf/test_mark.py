@@ -13,7 +13,7 @@ from PIL import Image
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import intake, mark
-from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.marks import Mark, Marks, PageRect
 from tests.pdf.papers import A4, add_page, drained, lines, paper, saved, scribble, shown, text_of
 
 DARK = b"0.2 0.2 0.2 rg -3000 -3000 9000 9000 re f"
@@ -46,7 +46,7 @@ def marked(data: bytes, *marks: Mark, **images: bytes) -> bytes:
     return drained(mark.mark_pages(data, wanted))[0]
 
 
-def whitened(data: bytes, place: Place) -> bytes:
+def whitened(data: bytes, place: PageRect) -> bytes:
     """The file with a mark that fills its place with white."""
     page = shown(data, place.page, 4.0)
     made = io.BytesIO()
@@ -54,7 +54,7 @@ def whitened(data: bytes, place: Place) -> bytes:
     return marked(data, Mark("initials", place, image="white"), white=made.getvalue())
 
 
-def ink(data: bytes, place: Place, scale: float = 2.0) -> Any:
+def ink(data: bytes, place: PageRect, scale: float = 2.0) -> Any:
     """The greys of the page inside a place."""
     picture = np.asarray(shown(data, place.page, scale).convert("L"))
     h, w = picture.shape
@@ -75,7 +75,7 @@ def white_box(data: bytes, number: int = 1) -> tuple[float, ...]:
 def test_a_mark_lands_where_it_was_seen_on_every_page(rotate: int, boxes: str) -> None:
     options = dict(BOXES[boxes])
     data = paper(DARK, media=options.pop("media", A4), Rotate=rotate, **options)
-    place = Place(1, 0.15, 0.6, 0.3, 0.1)
+    place = PageRect(1, 0.15, 0.6, 0.3, 0.1)
     made = whitened(data, place)
     assert white_box(made) == pytest.approx((0.15, 0.6, 0.45, 0.7), abs=0.006)
 
@@ -87,24 +87,24 @@ def test_boxes_that_the_page_inherits_count(rotate: int) -> None:
         del page["/MediaBox"], page["/Resources"]
         pdf.Root.Pages["/MediaBox"], pdf.Root.Pages["/CropBox"] = Array([0, 0, 600, 800]), Array([100, 50, 400, 700])
         pdf.Root.Pages["/Rotate"], pdf.Root.Pages["/Resources"] = rotate, Dictionary()
-        made = whitened(saved(pdf), Place(1, 0.5, 0.25, 0.2, 0.1))
+        made = whitened(saved(pdf), PageRect(1, 0.5, 0.25, 0.2, 0.1))
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
 def test_a_user_unit_moves_nothing() -> None:
-    made = whitened(paper(DARK, UserUnit=2), Place(1, 0.5, 0.25, 0.2, 0.1))
+    made = whitened(paper(DARK, UserUnit=2), PageRect(1, 0.5, 0.25, 0.2, 0.1))
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
 @pytest.mark.parametrize("content", [b"q 2 0 0 2 50 50 cm", b"q q q 0.1 0 0 0.1 9 9 cm", b"Q Q", b"3 0 0 3 0 0 cm"])
 def test_content_that_leaves_its_space_changed_does_not_move_the_mark(content: bytes) -> None:
-    made = whitened(paper(DARK + b" " + content), Place(1, 0.5, 0.25, 0.2, 0.1))
+    made = whitened(paper(DARK + b" " + content), PageRect(1, 0.5, 0.25, 0.2, 0.1))
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
 def test_content_that_restores_what_it_never_saved_moves_neither_the_mark_nor_itself() -> None:
     data = paper(b"Q q 1 0 0 rg 9 9 30 30 re f Q 0.5 0 0 0.5 0 0 cm Q Q " + lines("A half", size=60) + b" q")
-    place = Place(1, 0.5, 0.25, 0.2, 0.1)
+    place = PageRect(1, 0.5, 0.25, 0.2, 0.1)
     before, made = shown(data), marked(data, Mark("checkbox", place, "x"))
     tick = np.asarray(shown(made).convert("L"), dtype=np.int16) - np.asarray(before.convert("L"), dtype=np.int16)
     rows, columns = np.nonzero(np.abs(tick) > 60)
@@ -113,7 +113,7 @@ def test_content_that_restores_what_it_never_saved_moves_neither_the_mark_nor_it
 
 
 def test_a_mark_on_the_smallest_page_stays_within_its_field() -> None:
-    place = Place(1, 0.5, 0.5, 0.25, 0.1)
+    place = PageRect(1, 0.5, 0.5, 0.25, 0.1)
     made = marked(paper(b"", media=(0, 0, 4, 4)), Mark("text", place, "A text"), Mark("signature", place, "Ana"))
     picture = np.asarray(shown(made, 1, 100.0).convert("L")).copy()
     picture[195:245, 195:305] = 255
@@ -123,7 +123,7 @@ def test_a_mark_on_the_smallest_page_stays_within_its_field() -> None:
 @pytest.mark.parametrize("script", NAMES)
 @pytest.mark.parametrize("kind", ["signature", "name"])
 def test_a_name_is_written_in_its_script_within_its_field(script: str, kind: Any) -> None:
-    place = Place(1, 0.2, 0.3, 0.4, 0.06)
+    place = PageRect(1, 0.2, 0.3, 0.4, 0.06)
     made = marked(paper(b""), Mark(kind, place, NAMES[script], caption=("a caption",) if kind == "signature" else ()))
     assert (ink(made, place) < 120).sum() > 100
     outside = np.asarray(shown(made, 1, 2.0).convert("L")).copy()
@@ -134,19 +134,19 @@ def test_a_name_is_written_in_its_script_within_its_field(script: str, kind: Any
 
 def test_scripts_have_letters_and_not_empty_boxes() -> None:
     """A font that lacks a letter draws the same sign for each; here all look different."""
-    place = Place(1, 0.1, 0.1, 0.2, 0.05)
+    place = PageRect(1, 0.1, 0.1, 0.2, 0.05)
     pictures = {ink(marked(paper(b""), Mark("name", place, letter)), place).tobytes() for letter in "AあБΩعह王한ท"}
     assert len(pictures) == 9
 
 
 def test_chinese_characters_take_the_shape_of_the_language_around_them() -> None:
-    place = Place(1, 0.1, 0.1, 0.3, 0.05)
+    place = PageRect(1, 0.1, 0.1, 0.3, 0.05)
     made = [ink(marked(paper(b""), Mark("name", place, text)), place) for text in ("直", "直の", "直한")]
     assert len({picture[:, :60].tobytes() for picture in made}) == 3
 
 
 def test_a_long_text_shrinks_until_it_fits() -> None:
-    place = Place(1, 0.1, 0.1, 0.2, 0.02)
+    place = PageRect(1, 0.1, 0.1, 0.2, 0.02)
     made = marked(
         paper(b""), Mark("text", place, "A text that is much too long for the small field it was put into " * 3)
     )
@@ -156,14 +156,14 @@ def test_a_long_text_shrinks_until_it_fits() -> None:
 
 
 def test_a_long_text_in_a_high_field_takes_several_lines() -> None:
-    place = Place(1, 0.1, 0.1, 0.3, 0.1)
+    place = PageRect(1, 0.1, 0.1, 0.3, 0.1)
     picture = ink(marked(paper(b""), Mark("text", place, "Several words that go over more than one line. " * 3)), place)
     rows = (picture < 128).any(axis=1).astype(int)
     assert (np.diff(rows) == 1).sum() >= 3
 
 
 def test_marks_bring_no_colour_profile() -> None:
-    place = Place(1, 0.1, 0.1, 0.4, 0.1)
+    place = PageRect(1, 0.1, 0.1, 0.4, 0.1)
     made = marked(paper(), Mark("signature", place, text="Ana", caption=("Ana",)), Mark("checkbox", place, "x"))
     with pikepdf.open(io.BytesIO(made)) as pdf:
         spaces = pdf.pages[0].obj.Resources.XObject.DeedboxMarks.Resources.ColorSpace
@@ -172,7 +172,7 @@ def test_marks_bring_no_colour_profile() -> None:
 
 
 def test_a_drawn_signature_is_shown_with_the_page_behind_it() -> None:
-    place = Place(1, 0.1, 0.1, 0.4, 0.1)
+    place = PageRect(1, 0.1, 0.1, 0.4, 0.1)
     made = marked(paper(b"1 1 0 rg 0 0 999 999 re f"), Mark("signature", place, image="a"), a=scribble())
     page = shown(made, 1, 2.0)
     assert page.getpixel((int(0.12 * page.width), int(0.12 * page.height))) == (255, 255, 0)
@@ -181,20 +181,20 @@ def test_a_drawn_signature_is_shown_with_the_page_behind_it() -> None:
 
 def test_one_image_used_often_is_stored_once() -> None:
     noise = scribble((600, 300))
-    once = marked(paper(b""), Mark("initials", Place(1, 0, 0, 0.1, 0.1), image="a"), a=noise)
-    marks = [Mark("initials", Place(1, 0.1 * n, 0.5, 0.1, 0.1), image="a") for n in range(9)]
+    once = marked(paper(b""), Mark("initials", PageRect(1, 0, 0, 0.1, 0.1), image="a"), a=noise)
+    marks = [Mark("initials", PageRect(1, 0.1 * n, 0.5, 0.1, 0.1), image="a") for n in range(9)]
     assert len(marked(paper(b""), *marks, a=noise)) < len(once) + 3000
 
 
 def test_a_tick_is_drawn_only_if_the_box_is_checked() -> None:
-    place = Place(1, 0.1, 0.1, 0.05, 0.05)
+    place = PageRect(1, 0.1, 0.1, 0.05, 0.05)
     ticked, empty = (ink(marked(paper(b""), Mark("checkbox", place, text)), place) for text in ("true", ""))
     assert (ticked < 128).sum() > (empty < 128).sum() > 0
 
 
 def test_the_caption_tells_who_when_and_which() -> None:
     mark = Mark(
-        "signature", Place(1, 0.1, 0.1, 0.4, 0.07), "Ana", caption=("Ana", "2026-11-15 09:00:00 UTC", "sgn_1234")
+        "signature", PageRect(1, 0.1, 0.1, 0.4, 0.07), "Ana", caption=("Ana", "2026-11-15 09:00:00 UTC", "sgn_1234")
     )
     text = text_of(marked(paper(b""), mark))
     assert "2026-11-15 09:00:00 UTC" in text
@@ -222,7 +222,7 @@ def test_what_was_on_the_page_stays_and_resources_shared_with_other_pages_are_no
         first, second = add_page(pdf, lines("First")), add_page(pdf, lines("Second"))
         shared = pdf.make_indirect(first.Resources)
         first["/Resources"], second["/Resources"] = shared, shared
-        made = marked(saved(pdf), Mark("text", Place(1, 0.1, 0.5, 0.3, 0.05), "Stamped"))
+        made = marked(saved(pdf), Mark("text", PageRect(1, 0.1, 0.5, 0.3, 0.05), "Stamped"))
     assert text_of(made, 1).split() == ["First", "Stamped"]
     assert text_of(made, 2).split() == ["Second"]
     with pikepdf.open(io.BytesIO(made)) as pdf:
@@ -230,14 +230,14 @@ def test_what_was_on_the_page_stays_and_resources_shared_with_other_pages_are_no
 
 
 def test_a_name_that_is_taken_is_not_taken_again() -> None:
-    place = Place(1, 0.1, 0.5, 0.3, 0.05)
+    place = PageRect(1, 0.1, 0.5, 0.3, 0.05)
     once = marked(paper(b""), Mark("text", place, "One"))
-    twice = marked(once, Mark("text", Place(1, 0.5, 0.5, 0.3, 0.05), "Two"))
+    twice = marked(once, Mark("text", PageRect(1, 0.5, 0.5, 0.3, 0.05), "Two"))
     assert sorted(text_of(twice).split()) == ["One", "Two"]
 
 
 def test_the_same_marks_make_the_same_bytes() -> None:
-    mark = Mark("signature", Place(1, 0.1, 0.1, 0.4, 0.1), "Ana", caption=("b",))
+    mark = Mark("signature", PageRect(1, 0.1, 0.1, 0.4, 0.1), "Ana", caption=("b",))
     data = paper(b"")
     assert marked(data, mark) == marked(data, mark)
 
@@ -249,17 +249,17 @@ def test_nothing_to_mark_changes_no_page() -> None:
 
 def test_a_field_on_a_page_that_is_not_there_is_refused() -> None:
     with pytest.raises(BadRequest, match="page 2: the document has 1"):
-        marked(paper(b""), Mark("text", Place(2, 0, 0, 0.1, 0.1), "a"))
+        marked(paper(b""), Mark("text", PageRect(2, 0, 0, 0.1, 0.1), "a"))
 
 
 def test_more_fields_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MARK_FIELDS", 1)
     with pytest.raises(BadRequest, match="at most 1 field"):
-        marked(paper(b""), *(Mark("text", Place(1, 0, 0, 0.1, 0.1), "a") for _ in range(2)))
+        marked(paper(b""), *(Mark("text", PageRect(1, 0, 0, 0.1, 0.1), "a") for _ in range(2)))
 
 
 def test_markup_in_a_value_is_text() -> None:
-    mark = Mark("text", Place(1, 0.1, 0.1, 0.6, 0.05), '#read("/etc/passwd") *b* $x$')
+    mark = Mark("text", PageRect(1, 0.1, 0.1, 0.6, 0.05), '#read("/etc/passwd") *b* $x$')
     assert '#read("/etc/passwd") *b* $x$' in text_of(marked(paper(b""), mark))
 
 
@@ -268,12 +268,12 @@ def test_a_page_without_content_or_resources_can_be_marked() -> None:
         page = add_page(pdf, b"")
         del page["/Contents"], page["/Resources"]
         page["/Group"] = Dictionary(S=Name.Transparency, CS=Name.DeviceRGB)
-        made = marked(saved(pdf), Mark("text", Place(1, 0.1, 0.5, 0.3, 0.05), "Stamped"))
+        made = marked(saved(pdf), Mark("text", PageRect(1, 0.1, 0.5, 0.3, 0.05), "Stamped"))
     assert "Stamped" in text_of(made)
 
 
 def test_a_line_end_in_a_field_of_one_line_is_a_space() -> None:
-    place = Place(1, 0.1, 0.1, 0.3, 0.02)
+    place = PageRect(1, 0.1, 0.1, 0.3, 0.02)
     made = marked(paper(b""), Mark("text", place, "First\nSecond"))
     rows = (ink(made, place) < 128).any(axis=1).astype(int)
     assert (np.diff(rows) == 1).sum() <= 1

@@ -9,7 +9,7 @@ from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import intake
-from deedbox.pdf.signed_input import Terms
+from deedbox.pdf.signed_input import IntakeTerms
 from tests.pdf.papers import add_page, drained, font, lines, saved, text_of
 
 BOX, LETTER = b"\0\1a box", b"\0\1a letter"
@@ -22,7 +22,7 @@ def converted(*fonts: Any) -> bytes:
         page = add_page(pdf, lines("A contract"))
         for number, make in enumerate(fonts):
             page.Resources.Font[f"/X{number}"] = pdf.make_indirect(make(pdf))
-        made, _ = drained(intake.take_in(saved(pdf), Terms(converted=True)))
+        made, _ = drained(intake.take_in(saved(pdf), IntakeTerms(converted=True)))
         return made
 
 

@@ -163,8 +163,8 @@ def test_the_room_is_enough_for_every_length_that_a_signature_can_have() -> None
 def test_a_signature_that_does_not_fit_is_refused_and_never_cut() -> None:
     _, place = prepared(shapes.plain(), order(installation().identity, room=100))
     with pytest.raises(BadRequest, match="room for 100"):
-        seal.filled(place, bytes(101))
-    assert seal.filled(place, bytes(100)) == b"00" * 100
+        seal.hex_contents(place, bytes(101))
+    assert seal.hex_contents(place, bytes(100)) == b"00" * 100
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_values_are_read_as_they_are_written() -> None:
     text = b"<< /A#20B [1 -2.5 3 0 R] /C (a\\(b\\051) /D <feff0041>\n/E << >> /F true /G null /H [ /I ] >>"
     value, end = syntax.value_at(text, 0)
     assert end == len(text)
-    assert value["A B"][2] == syntax.Reference(3, 0)
+    assert value["A B"][2] == syntax.ObjectReference(3, 0)
     assert value["A B"][:2] == [syntax.number(1), syntax.Number("-2.5")]
     assert (value["C"], syntax.text(value["D"]), value["E"], value["F"], value["G"]) == (b"a(b)", "A", {}, True, None)
     assert value["H"] == ["I"]
@@ -136,7 +136,7 @@ def test_of_two_signatures_only_the_one_with_the_smaller_s_is_written(curve: ec.
     for number in range(64):
         content = b"%d" % number
         signature = key.sign(content, ec.ECDSA(hashes.SHA256()))
-        lower = low_s.normalised(signature, public)
+        lower = low_s.normalize(signature, public)
         public.verify(lower, content, ec.ECDSA(hashes.SHA256()))
         assert utils.decode_dss_signature(lower)[1] <= utils.decode_dss_signature(signature)[1]
         changed += lower != signature
@@ -146,7 +146,7 @@ def test_of_two_signatures_only_the_one_with_the_smaller_s_is_written(curve: ec.
 @pytest.mark.parametrize("kind", ["P-256", "P-384", "RSA 2048"])
 def test_a_signature_as_ours_is_read_and_one_with_any_other_byte_is_not(kind: str) -> None:
     one = end_entity(keys()[kind], installation().issuing)
-    signer = cms.Signer(one.key, one.der, [installation().issuing.der])
+    signer = cms.CmsSigner(one.key, one.der, [installation().issuing.der])
     whole, chance = signer.signed_data(cms.DATA, None, bytes(32)), random.Random(5)
     read = cms.own(whole)
     assert (read.digest, read.signer, read.token) == (bytes(32), one.der, None)

@@ -10,16 +10,16 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import intake, signature_block
-from deedbox.pdf.marks import Block, Page, Place
-from deedbox.pdf.signed_input import Terms
+from deedbox.pdf.marks import PageRect, PageSize, SignatureBlock
+from deedbox.pdf.signed_input import IntakeTerms
 from tests.pdf.papers import add_page, drained, lines, paper, saved, shown
 
 
-def placed(data: bytes, signers: int) -> tuple[bytes, Block]:
+def placed(data: bytes, signers: int) -> tuple[bytes, SignatureBlock]:
     return drained(signature_block.place(data, signers))
 
 
-def is_empty(data: bytes, place: Place) -> bool:
+def is_empty(data: bytes, place: PageRect) -> bool:
     picture = np.asarray(shown(data, place.page).convert("L")).astype(int)
     h, w = picture.shape
     part = picture[
@@ -28,7 +28,7 @@ def is_empty(data: bytes, place: Place) -> bool:
     return int(part.max() - part.min()) < 12
 
 
-def overlap(one: Place, other: Place) -> bool:
+def overlap(one: PageRect, other: PageRect) -> bool:
     apart = (
         one.x + one.w <= other.x or other.x + other.w <= one.x or one.y + one.h <= other.y or other.y + other.h <= one.y
     )
@@ -68,7 +68,7 @@ def test_a_coloured_page_has_room_too() -> None:
 def test_a_place_that_a_field_has_taken_stays_free() -> None:
     data = paper(lines("Line"))
     _, alone = placed(data, 2)
-    field = Place(1, 0.6, alone.places[0].y, 0.2, 0.05)
+    field = PageRect(1, 0.6, alone.places[0].y, 0.2, 0.05)
     _, found = drained(signature_block.place(data, 2, [msgspec.to_builtins(field)]))
     assert found.added == 0
     assert not any(overlap(place, field) for place in found.places)
@@ -114,7 +114,7 @@ def test_many_signers_get_as_many_pages_as_they_need_and_no_two_share_a_place() 
 
 def test_an_added_page_is_as_large_as_the_turned_page_is_displayed() -> None:
     made, found = placed(paper(lines(*(f"Line {n}" for n in range(47))), Rotate=90), 30)
-    assert found.size == Page(842, 595)
+    assert found.size == PageSize(842, 595)
     assert shown(made, 2).size == (842, 595)
 
 
@@ -134,8 +134,8 @@ def test_a_number_of_signers_out_of_bounds_is_refused(signers: int) -> None:
 
 def test_a_file_that_is_taken_in_with_places_is_the_same_as_in_two_steps() -> None:
     data = paper(b"", lines(*(f"Line {n}" for n in range(20))))
-    made, together = drained(signature_block.take_in_and_place(data, Terms(), 3))
-    taken, prepared = drained(intake.take_in(data, Terms()))
+    made, together = drained(signature_block.take_in_and_place(data, IntakeTerms(), 3))
+    taken, prepared = drained(intake.take_in(data, IntakeTerms()))
     assert (made, together.prepared) == (taken, prepared)
     assert together.block == placed(taken, 3)[1]
 
@@ -150,6 +150,6 @@ def test_a_file_that_is_taken_in_with_places_is_the_same_as_in_two_steps() -> No
     ids=["the file places fields itself", "the last page is full", "there are too many signers"],
 )
 def test_places_are_left_to_be_found_later(data: bytes, signers: int) -> None:
-    made, together = drained(signature_block.take_in_and_place(data, Terms(), signers))
+    made, together = drained(signature_block.take_in_and_place(data, IntakeTerms(), signers))
     assert together.block is None
-    assert (made, together.prepared) == drained(intake.take_in(data, Terms()))
+    assert (made, together.prepared) == drained(intake.take_in(data, IntakeTerms()))

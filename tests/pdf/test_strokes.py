@@ -18,18 +18,18 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import certificate, mark, strokes
-from deedbox.pdf.marks import Kind, Mark, Marks, Place
-from deedbox.pdf.strokes import Drawing
+from deedbox.pdf.marks import Kind, Mark, Marks, PageRect
+from deedbox.pdf.strokes import PadDrawing
 from tests.pdf.drawings import strokes as drawn
 from tests.pdf.facts import completion
 from tests.pdf.papers import drained, paper, scribble, shown
 
-PLACE = Place(1, 0.2, 0.3, 0.4, 0.1)
+PLACE = PageRect(1, 0.2, 0.3, 0.4, 0.1)
 SHEET = paper(b"")
 
 
 def kept(**more: Any) -> bytes:
-    return strokes.kept(msgspec.convert({"strokes": drawn(**more)}, Drawing))
+    return strokes.encode_drawing(msgspec.convert({"strokes": drawn(**more)}, PadDrawing))
 
 
 def sealed_look(image: bytes, kind: Kind = "signature") -> bytes:
@@ -95,7 +95,7 @@ def test_a_drawing_fills_its_field_and_keeps_its_shape() -> None:
 
 
 def test_a_dot_stays_a_dot() -> None:
-    dot = strokes.kept(Drawing([[(500.0, 100.0, 0.0, 0.0)]]))
+    dot = strokes.encode_drawing(PadDrawing([[(500.0, 100.0, 0.0, 0.0)]]))
     picture = np.asarray(shown(sealed_look(dot, "initials"), 1, 3.0).convert("L")) < 128
     assert 0 < picture.sum() < 0.02 * picture.size * PLACE.w * PLACE.h
 
@@ -103,7 +103,7 @@ def test_a_dot_stays_a_dot() -> None:
 def test_force_makes_the_line_wider_and_speed_makes_it_thinner() -> None:
     def area(force: float, pause: float) -> float:
         stroke = [(100.0 + 8 * step, 180.0, force, pause * step) for step in range(100)]
-        found = strokes.svg(strokes.kept(Drawing([stroke])))
+        found = strokes.svg(strokes.encode_drawing(PadDrawing([stroke])))
         heights = [float(y) for y in re.findall(r"Q\S+ (\S+) ", found)]
         return max(heights) - min(heights)
 
@@ -114,17 +114,17 @@ def test_force_makes_the_line_wider_and_speed_makes_it_thinner() -> None:
 @pytest.mark.parametrize(
     ("drawing", "told"),
     [
-        (Drawing([[(1001.0, 1.0, 0.0, 0.0)]]), "A point of the signature lies outside of its pad of 1000 by 360"),
-        (Drawing([[(1.0, 361.0, 0.0, 0.0)]]), "A point of the signature lies outside of its pad of 1000 by 360"),
+        (PadDrawing([[(1001.0, 1.0, 0.0, 0.0)]]), "A point of the signature lies outside of its pad of 1000 by 360"),
+        (PadDrawing([[(1.0, 361.0, 0.0, 0.0)]]), "A point of the signature lies outside of its pad of 1000 by 360"),
         (
-            Drawing([[(1.0, 1.0, 0.0, 0.0)] * (limits.DRAWING_POINTS // 2 + 1)] * 2),
+            PadDrawing([[(1.0, 1.0, 0.0, 0.0)] * (limits.DRAWING_POINTS // 2 + 1)] * 2),
             "A drawn signature may have at most 10,000 points. Draw it more simply.",
         ),
     ],
 )
-def test_what_is_no_drawing_is_refused(drawing: Drawing, told: str) -> None:
+def test_what_is_no_drawing_is_refused(drawing: PadDrawing, told: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        strokes.kept(drawing)
+        strokes.encode_drawing(drawing)
     assert refused.value.message == told
 
 
@@ -137,7 +137,9 @@ def test_the_page_draws_what_is_sealed() -> None:
     asked = [drawn()[0], drawn(force=0.8)[0], drawn()[2]]
     script = f"import {{ ink }} from {json.dumps(str(pad))};\nconsole.log(JSON.stringify({json.dumps(asked)}.map(ink)))"
     told = subprocess.run([node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True)
-    sealed = re.findall(r'd="([^"]+)"', strokes.svg(strokes.kept(msgspec.convert({"strokes": asked}, Drawing))))
+    sealed = re.findall(
+        r'd="([^"]+)"', strokes.svg(strokes.encode_drawing(msgspec.convert({"strokes": asked}, PadDrawing)))
+    )
     for page, sheet in zip(json.loads(told.stdout), sealed, strict=True):
         numbers = [[float(one) for one in re.findall(r"-?[\d.]+", path)] for path in (page, sheet)]
         assert numbers[0] == pytest.approx(numbers[1], abs=0.11)
@@ -146,5 +148,5 @@ def test_the_page_draws_what_is_sealed() -> None:
 
 def test_the_largest_drawing_is_put_on_paper_in_time() -> None:
     many = [[(float(at % 1000), float(at % 360), 0.5, float(at)) for at in range(50)] for _ in range(200)]
-    found, count = vectors(sealed_look(strokes.kept(Drawing(many))))
+    found, count = vectors(sealed_look(strokes.encode_drawing(PadDrawing(many))))
     assert ("/Image" in found, count > 10_000) == (False, True)

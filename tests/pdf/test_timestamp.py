@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deedbox.authority import issue
 from deedbox.pdf import cms, der, timestamp
-from deedbox.pdf.cms import Signer
+from deedbox.pdf.cms import CmsSigner
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.timestamp import POLICY, Timestamper
 from tests.pdf.issued import NOW, end_entity, installation, keys
@@ -112,7 +112,7 @@ def test_our_own_policy_may_be_asked_for_and_no_other() -> None:
         (der.sequence(der.integer(2), IMPRINT), "bad_request"),
         (der.sequence(der.integer(1), der.sequence(cms.SHA256, der.octets(b"short"))), "bad_data_format"),
         (der.sequence(der.integer(1), der.sequence(SHA1, der.octets(bytes(20)))), "bad_alg"),
-        (der.sequence(der.integer(1), IMPRINT, der.tagged(der.INTEGER, b"\1" * 40)), "bad_request"),
+        (der.sequence(der.integer(1), IMPRINT, der.tag_value(der.INTEGER, b"\1" * 40)), "bad_request"),
         (der.sequence(der.integer(1), IMPRINT, der.explicit(0, der.sequence())), "unaccepted_extensions"),
         (der.sequence(der.integer(1), IMPRINT, b"\1\1\0"), "bad_data_format"),
         (der.sequence(der.integer(1), IMPRINT, der.TRUE, der.integer(5)), "bad_data_format"),
@@ -144,13 +144,13 @@ def test_what_we_ask_of_others_is_what_openssl_asks() -> None:
 
 def foreign(kind: str) -> Timestamper:
     made = installation()
-    return Timestamper(Signer(keys()[kind], end_entity(keys()[kind], made.root).der))
+    return Timestamper(CmsSigner(keys()[kind], end_entity(keys()[kind], made.root).der))
 
 
 @pytest.mark.parametrize("kind", ["P-256", "P-384", "RSA 2048"])
 def test_the_answer_of_another_authority_is_taken_if_it_answers_our_query(kind: str) -> None:
     answer = foreign(kind).answer(timestamp.query(DIGEST, b"nonce"), NOW)
-    token, moment = timestamp.granted(answer, DIGEST, b"nonce")
+    token, moment = timestamp.parse_response(answer, DIGEST, b"nonce")
     assert answer.endswith(token)
     assert moment == NOW
 
@@ -158,13 +158,13 @@ def test_the_answer_of_another_authority_is_taken_if_it_answers_our_query(kind: 
 def test_an_answer_that_is_not_to_our_query_is_refused() -> None:
     good = foreign("P-256").answer(timestamp.query(DIGEST, b"nonce"), NOW)
     with pytest.raises(Malformed, match="something else"):
-        timestamp.granted(good, bytes(32), b"nonce")
+        timestamp.parse_response(good, bytes(32), b"nonce")
     with pytest.raises(Malformed, match="another query"):
-        timestamp.granted(good, DIGEST, b"other")
+        timestamp.parse_response(good, DIGEST, b"other")
     with pytest.raises(Malformed, match="refused"):
-        timestamp.granted(foreign("P-256").answer(b"", NOW), DIGEST, b"nonce")
+        timestamp.parse_response(foreign("P-256").answer(b"", NOW), DIGEST, b"nonce")
     with pytest.raises(Malformed, match="did not send one"):
-        timestamp.granted(der.sequence(der.sequence(der.integer(0))), DIGEST, b"nonce")
+        timestamp.parse_response(der.sequence(der.sequence(der.integer(0))), DIGEST, b"nonce")
 
 
 @settings(max_examples=500)
@@ -173,7 +173,7 @@ def test_an_answer_with_one_byte_changed_is_refused_or_says_the_same(place: int,
     answer = bytearray(foreign("P-256").answer(timestamp.query(DIGEST, b"nonce"), NOW))
     answer[place % len(answer)] ^= flip
     try:
-        _, moment = timestamp.granted(bytes(answer), DIGEST, b"nonce")
+        _, moment = timestamp.parse_response(bytes(answer), DIGEST, b"nonce")
     except Malformed:
         return
     assert moment == NOW

@@ -17,7 +17,7 @@ from deedbox.authority import issue
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import cms, der, seal, timestamp, timestamp_again
-from deedbox.pdf.cms import Signer
+from deedbox.pdf.cms import CmsSigner
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify
@@ -33,7 +33,7 @@ def elsewhere() -> tuple[bytes, Timestamper]:
     """The root of another authority, and its time-stamp unit."""
     root = issue.make_root("Elsewhere", now=NOW)
     unit = issue.make_timestamp_unit(root, "Elsewhere", None, now=NOW)
-    return root.der, Timestamper(Signer(unit.key, unit.der, [root.der]))
+    return root.der, Timestamper(CmsSigner(unit.key, unit.der, [root.der]))
 
 
 def roomy(data: bytes) -> bytes:
@@ -137,7 +137,7 @@ def test_a_time_stamp_that_is_missing_shows_until_there_is_one() -> None:
     pieces, place = prepared(shapes.plain(), order(made.identity, timestamp="any"))
     bare = bytearray(b"".join(pieces))
     cms_der = seal.cms_for(place.digest, made.identity, None, NOW)
-    bare[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, cms_der)
+    bare[place.contents_at : place.contents_at + place.contents_length] = seal.hex_contents(place, cms_der)
     stripped = verify(bytes(bare), [made.root.der])
     assert (stripped.verdict, "removed" in stripped.reasons[0]) == ("altered", True)
     report = verify(stamped_again(bytes(bare), unit), [made.root.der], timestamp_roots=[root])

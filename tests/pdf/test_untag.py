@@ -13,7 +13,7 @@ from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import intake
-from deedbox.pdf.pdf_sandbox import Workshop
+from deedbox.pdf.pdf_sandbox import PdfSandbox
 from deedbox.pdf.typeset import _compiler
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, shown, text_of
 
@@ -198,7 +198,7 @@ async def test_a_sandbox_has_all_it_needs_to_take_tags_out() -> None:
                 Type=Name.Font, Subtype=Name.Type1, BaseFont=Name(f"/{name}"), Encoding=Name.MacRomanEncoding
             )
         data = saved(pdf)
-    workshop = Workshop(1)
+    workshop = PdfSandbox(1)
     try:
         known = await workshop.take_in(data, write)
     finally:

@@ -18,7 +18,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import cms, der, sealed_form
-from deedbox.pdf.report import Checks, Report, judged, with_records
+from deedbox.pdf.report import Checks, VerificationReport, overall_verdict, with_records
 from deedbox.pdf.verify import verify
 from tests.pdf import bombs, shapes
 from tests.pdf.pki import ISSUED, SEALING, YEAR, Authority, issue, revocation_list
@@ -316,7 +316,7 @@ def every_checks() -> Iterator[Checks]:
 
 
 def test_authentic_needs_every_check_that_can_be_made() -> None:
-    passed = [checks for checks in every_checks() if judged(checks) == "authentic"]
+    passed = [checks for checks in every_checks() if overall_verdict(checks) == "authentic"]
     needed = {"intact", "covers_entire_file", "modifications_allowed", "trusted"}
     assert [{name for name in needed if getattr(checks, name) is not True} for checks in passed] == [set(), set()]
     assert {checks.revocation for checks in passed} == {True, None}
@@ -329,7 +329,7 @@ async def test_it_works_in_a_sandbox_that_can_open_no_file(ours: Authority, clea
     try:
         for verdict, data in files.items():
             answer = await sandbox.call("deedbox.pdf.verify:verify", data, ours.roots, [], NOW)
-            assert msgspec.convert(answer, Report).verdict == verdict
+            assert msgspec.convert(answer, VerificationReport).verdict == verdict
     finally:
         await sandbox.close()
 
@@ -416,7 +416,7 @@ async def test_file_with_a_huge_count_is_judged_within_its_cpu_limit(ours: Autho
     sandbox = Sandbox(SandboxKind(name="small", preload=(module,), cpu_seconds=4, seconds=60))
     try:
         found = await sandbox.call(f"{module}:verify", data, ours.roots, (), NOW)
-        report = msgspec.convert(found, Report)
+        report = msgspec.convert(found, VerificationReport)
         assert (report.verdict, bool(report.reasons)) in (("unexplained", True), ("altered", True))
     finally:
         await sandbox.close()

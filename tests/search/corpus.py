@@ -17,8 +17,8 @@ from deedbox.search.engine import SearchEngine
 from deedbox.search.extract import md
 from deedbox.search.index import Index
 from deedbox.search.library import TextCache
-from deedbox.search.reader import Reader
-from deedbox.search.upload import Extraction, Upload
+from deedbox.search.reader import SearchReader
+from deedbox.search.upload import Extraction, LibraryUpload
 from tests.conftest import HandClock
 from tests.kinds import kinds
 from tests.search.hashing import HashingEmbedder
@@ -53,11 +53,11 @@ class Corpus:
         await self.keep(upload, text)
         return upload.id
 
-    async def keep(self, upload: Upload, text: str) -> None:
+    async def keep(self, upload: LibraryUpload, text: str) -> None:
         """Gives the upload this text, as if it had been read from its file."""
         now = self.clock.now()
         async with self.blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
-            for piece in extract.packed(Extraction(text, None, list(md.headings(text)))):
+            for piece in extract.pack_pieces(Extraction(text, None, list(md.headings(text)))):
                 await incoming.write(piece)
             read = library.Parsed(len(text), None, await incoming.finish())
             await self.db.write(lambda tx: library.keep_again(tx, upload, read, None, now=now))
@@ -98,10 +98,10 @@ class Corpus:
         now = self.clock.now()
         await self.db.write(lambda tx: library.remove(tx, self.reader(workspace), upload_id, now=now))
 
-    def reader(self, workspace: str = "") -> Reader:
-        return Reader(workspace or self.workspace, documents=True)
+    def reader(self, workspace: str = "") -> SearchReader:
+        return SearchReader(workspace or self.workspace, documents=True)
 
-    async def upload(self, upload_id: str, workspace: str = "") -> Upload:
+    async def upload(self, upload_id: str, workspace: str = "") -> LibraryUpload:
         found = await self.db.read(lambda tx: store.upload(tx, workspace or self.workspace, upload_id))
         assert found is not None
         return found
@@ -113,9 +113,9 @@ class Corpus:
         return [passage.chunk.text for passage in found]
 
 
-def new_upload(workspace: str, text: str, now: datetime) -> Upload:
+def new_upload(workspace: str, text: str, now: datetime) -> LibraryUpload:
     content = text.encode()
-    return Upload(
+    return LibraryUpload(
         id=new_id("upl", now),
         workspace_id=workspace,
         filename="a.txt",

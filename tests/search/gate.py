@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from deedbox.search.engine import SearchEngine
-from deedbox.search.index import Change, Index, Place
+from deedbox.search.index import Index, IndexChange, Place
 
 
 class Gate:
@@ -25,7 +25,7 @@ class Gate:
             index = opened(place, dimensions)
             take = index.apply
 
-            def apply(changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+            def apply(changes: Iterable[IndexChange], watermark: int, since: int | None = None) -> None:
                 take(self._held(place[0], changes), watermark, since)
 
             index.apply = apply  # type: ignore[method-assign]
@@ -41,7 +41,7 @@ class Gate:
         with self._looking:
             assert self._looking.wait_for(lambda: len(self.came) >= builds, timeout=60)
 
-    def _held(self, workspace: str, changes: Iterable[Change]) -> Iterator[Change]:
+    def _held(self, workspace: str, changes: Iterable[IndexChange]) -> Iterator[IndexChange]:
         for number, change in enumerate(changes):
             if number == self._passing:
                 with self._looking:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deedbox.cli import main
 from deedbox.kernel import limits
-from deedbox.search.index import Change
+from deedbox.search.index import IndexChange
 from deedbox.search.index.local import LocalIndex
 from tests.faults.search_server import use_the_tests_model
 
@@ -18,13 +18,13 @@ LOOK_SECONDS = 0.02
 def hold_builds(gate: Path) -> None:
     take = LocalIndex.apply
 
-    def held(changes: Iterable[Change]) -> Iterator[Change]:
+    def held(changes: Iterable[IndexChange]) -> Iterator[IndexChange]:
         for number, change in enumerate(changes):
             while number == 1 and not gate.exists():
                 time.sleep(LOOK_SECONDS)
             yield change
 
-    def apply(self: LocalIndex, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+    def apply(self: LocalIndex, changes: Iterable[IndexChange], watermark: int, since: int | None = None) -> None:
         take(self, held(changes), watermark, since)
 
     LocalIndex.apply = apply  # type: ignore[method-assign]

@@ -8,7 +8,7 @@ from deedbox.kernel import jobs
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.search.engine import SearchEngine
-from deedbox.search.index import Change, Index, Place
+from deedbox.search.index import Index, IndexChange, Place
 from deedbox.search.index.folders import IndexFolders
 from deedbox.search.snapshots import Snapshot, plan, store
 from deedbox.search.snapshots.make import MakeSnapshots
@@ -39,13 +39,13 @@ class Machine:
         index = self._open(place, dimensions)
         take = index.apply
 
-        def apply(changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+        def apply(changes: Iterable[IndexChange], watermark: int, since: int | None = None) -> None:
             take(self._noted(changes), watermark, since)
 
         index.apply = apply  # type: ignore[method-assign]
         return index
 
-    def _noted(self, changes: Iterable[Change]) -> Iterator[Change]:
+    def _noted(self, changes: Iterable[IndexChange]) -> Iterator[IndexChange]:
         for change in changes:
             self.built.append(change.upload_id)
             yield change

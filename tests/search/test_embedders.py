@@ -2,7 +2,7 @@
 
 import pytest
 
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import ErrorCode, Unavailable
 from deedbox.search.embed import recipe_name, vectors_of
 from deedbox.search.embedders import Embedders
 from tests.search.hashing import HashingEmbedder
@@ -38,7 +38,7 @@ async def test_a_model_installed_later_is_found() -> None:
     assert shop.embedders.current is None
     with pytest.raises(Unavailable) as missing:
         shop.embedders.need()
-    assert missing.value.code is Code.MODEL_MISSING
+    assert missing.value.code is ErrorCode.MODEL_MISSING
     shop.chosen = "one"
     assert shop.embedders.need().name == "one"
 

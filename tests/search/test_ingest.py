@@ -16,7 +16,7 @@ from deedbox.search import ingest, library, query, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB
-from deedbox.search.ingest import NO_TEXT, Failure, Ingest, Outcome
+from deedbox.search.ingest import NO_TEXT, Failure, IndexOutcome, Ingest
 from deedbox.search.recover import recover
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
@@ -46,7 +46,7 @@ class Bench:
         wanted = list(doc_ids) or None
         return await self.db.write(lambda tx: ingest.plan(tx, corpus.engine, corpus.reader(), wanted))
 
-    async def run(self, *doc_ids: str) -> Outcome:
+    async def run(self, *doc_ids: str) -> IndexOutcome:
         """What has become of the documents of one run."""
         job_id = await self.plan(*doc_ids)
         await self.runner.run_due()
@@ -57,7 +57,7 @@ class Bench:
         assert found is not None
         return found
 
-    async def outcome(self, job_id: str) -> Outcome:
+    async def outcome(self, job_id: str) -> IndexOutcome:
         outcome = ingest.step(await self.job(job_id)).outcome
         assert outcome is not None
         return outcome
@@ -90,7 +90,7 @@ async def bench(db: Database, clock: HandClock, tmp_path: Path) -> AsyncIterator
 
 async def test_a_run_indexes_what_is_uploaded(bench: Bench) -> None:
     doc_id = await bench.corpus.add("one rent\n\ntwo rent")
-    assert await bench.run() == Outcome(processed=1, skipped=0, chunks=2, failed=[])
+    assert await bench.run() == IndexOutcome(processed=1, skipped=0, chunks=2, failed=[])
     upload = await bench.corpus.upload(doc_id)
     assert (upload.status, upload.status_before, upload.error) == ("indexed", None, None)
     assert upload.indexed_at == "2026-03-01T12:00:00Z"
@@ -154,7 +154,7 @@ async def test_an_unchanged_document_is_skipped_and_a_twin_reuses_its_vectors(be
     await bench.corpus.add("one rent")
     await bench.run()
     await bench.corpus.add("one rent")
-    assert await bench.run() == Outcome(processed=2, skipped=1, chunks=2, failed=[])
+    assert await bench.run() == IndexOutcome(processed=2, skipped=1, chunks=2, failed=[])
     assert bench.corpus.embedder.texts == 1
     assert len(await bench.db.read(lambda tx: tx.all("select id from chunk_sets"))) == 1
     await bench.sound()

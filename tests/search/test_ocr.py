@@ -8,11 +8,11 @@ from PIL import Image
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.extract.image import read
-from deedbox.search.ocr import ScannedPage, Word
+from deedbox.search.ocr import RecognisedWord, ScannedPage
 from deedbox.search.ocr.detect import rows
-from deedbox.search.ocr.filled import filled
+from deedbox.search.ocr.filled import fill_pages
 from deedbox.search.ocr.page_reader import _is_sound
-from deedbox.search.ocr.recognise import reading
+from deedbox.search.ocr.recognise import decode_line
 from deedbox.search.upload import Extraction
 from tests.search.pictures import file_of, picture
 
@@ -33,23 +33,23 @@ def test_marked_pixels_are_lines_in_rows_however_the_page_is_turned() -> None:
 
 def test_letters_that_go_on_are_one_and_blanks_part_them() -> None:
     steps = [0, 1, 1, 0, 1, 2, 0, 0]
-    found = reading(np.eye(3, dtype=np.float32)[steps], ["", "o", "f"], share=0.5)
+    found = decode_line(np.eye(3, dtype=np.float32)[steps], ["", "o", "f"], share=0.5)
     assert (found.text, found.sure) == ("oof", 1.0)
     assert found.places == [0.375, 1.0, 1.0]
 
 
 def test_scanned_pages_come_into_the_text_and_everything_after_them_moves() -> None:
     typed = Extraction("one\nthree\n", [0, 4, 4, 10], [(0, "one"), (4, "three")])
-    whole, begins = filled(typed, {2: "scanned", 4: ""})
+    whole, begins = fill_pages(typed, {2: "scanned", 4: ""})
     assert whole == Extraction("one\nscanned\nthree\n", [0, 4, 12, 18], [(0, "one"), (12, "three")], [2])
     assert begins == {2: 4}
-    assert filled(whole, {2: "scanned", 4: "last"})[1] == {2: 4, 4: 18}
+    assert fill_pages(whole, {2: "scanned", 4: "last"})[1] == {2: 4, 4: 18}
 
 
 def test_pages_that_no_reading_gives_are_not_sound() -> None:
-    word = Word(0, 3, 0, 0, 1, 1)
+    word = RecognisedWord(0, 3, 0, 0, 1, 1)
     assert _is_sound(ScannedPage(1, "one", [word]))
-    for text, words in (("on", [word]), ("o\0e", []), ("one one", [Word(4, 7, 0, 0, 1, 1), word])):
+    for text, words in (("on", [word]), ("o\0e", []), ("one one", [RecognisedWord(4, 7, 0, 0, 1, 1), word])):
         assert not _is_sound(ScannedPage(1, text, words))
 
 

@@ -24,7 +24,7 @@ def opened(text: bytes = SOUND.text.encode(), size: int | None = None, marks: An
 
 
 def pack(extraction: Extraction) -> tuple[list[bytes], Packed]:
-    pieces, packing_ = [], extract.packed(extraction)
+    pieces, packing_ = [], extract.pack_pieces(extraction)
     while True:
         try:
             pieces.append(next(packing_))
@@ -46,7 +46,7 @@ async def streamed(body: bytes, step: int = 1000) -> tuple[int, bytes]:
 @pytest.mark.parametrize("extraction", [*TEXTS, Extraction(DENSE, None, [])])
 def test_a_text_comes_back_as_it_was(extraction: Extraction) -> None:
     pieces, told = pack(extraction)
-    assert extract.unpacked(b"".join(pieces)) == extraction
+    assert extract.unpack(b"".join(pieces)) == extraction
     pages = None if extraction.page_starts is None else len(extraction.page_starts)
     assert told == Packed(len(extraction.text), pages)
 
@@ -92,7 +92,7 @@ async def test_a_text_of_a_thousand_times_its_packed_size_is_opened_in_small_pie
 @pytest.mark.anyio
 async def test_what_no_file_can_have_given_is_not_opened(kept: bytes) -> None:
     with pytest.raises(Damaged, match="damaged"):
-        extract.unpacked(kept)
+        extract.unpack(kept)
     with pytest.raises(Damaged, match="damaged"):
         await streamed(kept)
 
@@ -100,16 +100,16 @@ async def test_what_no_file_can_have_given_is_not_opened(kept: bytes) -> None:
 @pytest.mark.parametrize("marks", [5, None, [], (["0"], []), ([6, 0], []), ([-1], []), (None, [(1000, "beyond")])])
 def test_a_text_with_impossible_marks_is_not_opened(marks: Any) -> None:
     with pytest.raises(Damaged, match="damaged"):
-        extract.unpacked(zlib.compress(opened(marks=marks)))
+        extract.unpack(zlib.compress(opened(marks=marks)))
 
 
 def test_a_text_without_its_checksum_is_not_opened() -> None:
     with pytest.raises(Damaged):
-        extract.unpacked(zlib.compress(opened())[:-1])
+        extract.unpack(zlib.compress(opened())[:-1])
 
 
 def test_a_body_that_opens_to_too_much_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PACKED_TEXT_BYTES", 1000)
-    assert extract.unpacked(zlib.compress(opened(b"x" * 900))).text == "x" * 900
+    assert extract.unpack(zlib.compress(opened(b"x" * 900))).text == "x" * 900
     with pytest.raises(Damaged):
-        extract.unpacked(zlib.compress(opened(b"x" * 1001)))
+        extract.unpack(zlib.compress(opened(b"x" * 1001)))

@@ -23,7 +23,7 @@ from deedbox.search.chunks.store import LOGGED
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
 from deedbox.search.entries import entries
-from deedbox.search.index import ANALYSIS, Change
+from deedbox.search.index import ANALYSIS, IndexChange
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.postgres.index import PostgresIndex
 from deedbox.search.index.postgres.store import indexes as index_rows
@@ -296,8 +296,8 @@ def test_a_user_who_may_not_make_the_extension_is_told_who_may(postgres_url: str
     asyncio.run(db.close())
 
 
-def _change(corpus: Corpus, tx: Tx, doc_id: str, number: int) -> Change:
+def _change(corpus: Corpus, tx: Tx, doc_id: str, number: int) -> IndexChange:
     recipe = corpus.embedder.recipe
     set_id = chunk_store.set_of(tx, corpus.workspace, recipe, doc_id)
     assert set_id is not None
-    return Change(doc_id, entries(tx, recipe, doc_id, set_id, corpus.embedder.dimensions), number)
+    return IndexChange(doc_id, entries(tx, recipe, doc_id, set_id, corpus.embedder.dimensions), number)

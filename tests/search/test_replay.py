@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from deedbox.evidence import receipt
-from deedbox.evidence.receipt import Statement
+from deedbox.evidence.receipt import ReceiptStatement
 from deedbox.kernel.db import Database
 from deedbox.kernel.settings import Settings
 from deedbox.search import query, replay
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.conditions import Either, Every, Not, compare
 from deedbox.search.query import Answered, Question
-from deedbox.search.receipt import Asked, _payload, asked_of
+from deedbox.search.receipt import ReceiptQuery, _payload, asked_of
 from deedbox.search.replay import NoReplay
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
@@ -32,21 +32,23 @@ async def corpus(db: Database, clock: HandClock, tmp_path: Path) -> AsyncIterato
     await made.engine.close()
 
 
-async def asked(corpus: Corpus, text: str = "the rent of the boat", **options: Any) -> tuple[Answered, Statement]:
+async def asked(
+    corpus: Corpus, text: str = "the rent of the boat", **options: Any
+) -> tuple[Answered, ReceiptStatement]:
     """An answer, and what its receipt would state of it."""
     question = Question(text, **options)
-    found = await query.answered(corpus.engine, corpus.reader(), question)
+    found = await query.answer_with_details(corpus.engine, corpus.reader(), question)
     shown = [
         {"chunk_id": one.id, "text": one.chunk.text, "score": one.score, "metadata": {"sha256": one.upload.sha256}}
         for one in found.passages
     ]
     answer = {"query": question.text, "results": shown}
-    told = _payload(Asked(corpus.reader(), question, found), answer, {}, corpus.clock.now())
+    told = _payload(ReceiptQuery(corpus.reader(), question, found), answer, {}, corpus.clock.now())
     return found, receipt.parse(told)
 
 
-async def again(corpus: Corpus, statement: Statement) -> Answered:
-    return (await replay.replayed(corpus.engine, Settings(data_dir=corpus.folder), statement))[1]
+async def again(corpus: Corpus, statement: ReceiptStatement) -> Answered:
+    return (await replay.replay(corpus.engine, Settings(data_dir=corpus.folder), statement))[1]
 
 
 async def grown(corpus: Corpus) -> list[str]:

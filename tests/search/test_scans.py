@@ -13,11 +13,11 @@ from deedbox.kernel.sandbox import Stream
 from deedbox.search import ingest, library, query, store
 from deedbox.search.engine import INDEX_JOB
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.ingest import Ingest, Outcome
+from deedbox.search.ingest import IndexOutcome, Ingest
 from deedbox.search.ocr.page_reader import Keep, PageReader
 from deedbox.search.query import Passage, Question
 from deedbox.search.recover import recover
-from deedbox.search.upload import Upload
+from deedbox.search.upload import LibraryUpload
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.extract.pdfs import lines, paged
@@ -56,7 +56,7 @@ class Desk:
         handlers = {INDEX_JOB: Ingest(corpus.engine, self.texts).run}
         self.runner = jobs.Runner(corpus.db, corpus.clock, handlers, concurrency=1, worker=f"w{id(self.reader)}")
 
-    async def add(self, data: bytes, kind: str) -> Upload:
+    async def add(self, data: bytes, kind: str) -> LibraryUpload:
         corpus, now = self.corpus, self.corpus.clock.now()
         async with corpus.blobs.receive(limits.UPLOAD_BYTES) as incoming:
             await incoming.write(data)
@@ -68,7 +68,7 @@ class Desk:
         corpus = self.corpus
         return await self.db.write(lambda tx: ingest.plan(tx, corpus.engine, corpus.reader(), None))
 
-    async def outcome(self, job_id: str) -> Outcome | None:
+    async def outcome(self, job_id: str) -> IndexOutcome | None:
         job = await self.db.read(lambda tx: jobs.find(tx, job_id))
         assert job is not None
         return ingest.step(job).outcome
@@ -100,7 +100,7 @@ async def test_pages_without_text_are_found_by_what_they_show(desk: Desk) -> Non
     assert (pdf.pages, image.text_length, image.pages) == (3, 0, 1)
     job_id = await desk.plan()
     await desk.runner.run_due()
-    assert await desk.outcome(job_id) == Outcome(processed=3, skipped=0, chunks=4, failed=[])
+    assert await desk.outcome(job_id) == IndexOutcome(processed=3, skipped=0, chunks=4, failed=[])
 
     rent, garden, invoice = [await desk.ask(text) for text in ("tenant", "garden", "invoice")]
     assert (rent.chunk.text, rent.chunk.page, rent.chunk.ocr) == (f"A typed page.\n{RENT}", 1, True)
@@ -160,7 +160,7 @@ async def test_a_killed_run_goes_on_after_the_pages_that_are_read(desk: Desk, mo
     await recover(desk.corpus.engine, alone=True)
     desk.corpus.clock.forward(limits.JOB_LEASE_SECONDS + 1)
     await desk.runner.run_due()
-    assert await desk.outcome(job_id) == Outcome(processed=1, skipped=0, chunks=1, failed=[])
+    assert await desk.outcome(job_id) == IndexOutcome(processed=1, skipped=0, chunks=1, failed=[])
     assert set(desk.reader.asked).isdisjoint(kept[:1])
     assert await desk.pages() == [(1, True), (2, True), (3, True)]
     assert (await desk.ask("tenant")).chunk.text == f"{RENT}\n{NOTICE}\nThe third page"

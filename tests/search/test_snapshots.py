@@ -354,7 +354,7 @@ async def test_snapshots_are_made_and_taken_only_where_database_and_files_lie_el
     settings = {"DEEDBOX_DATABASE_URL": postgres_url, "DEEDBOX_DATA_DIR": str(tmp_path / "server")}
     if elsewhere:
         settings |= s3_store.settings(s3_store.bucket())
-    async with wiring.opened(load(settings), site.corpus.clock) as deedbox:
+    async with wiring.open_installation(load(settings), site.corpus.clock) as deedbox:
         corpus = Corpus(deedbox.db, site.corpus.clock, tmp_path)
         await corpus.settle()
         for number in range(3):

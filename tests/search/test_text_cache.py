@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deedbox.accounts import store as accounts
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
@@ -19,8 +19,8 @@ from deedbox.search.extract import Damaged, Extractor, Packed
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.library import TextCache
 from deedbox.search.ocr.page_reader import PageReader
-from deedbox.search.reader import Reader
-from deedbox.search.upload import Extraction, Upload
+from deedbox.search.reader import SearchReader
+from deedbox.search.upload import Extraction, LibraryUpload
 from tests.conftest import HandClock
 from tests.kinds import kinds
 
@@ -54,10 +54,10 @@ class House:
         now = instant(self.clock.now())
         await self.db.write(lambda tx: accounts.add_workspace(tx, "wsp_one", "One", now))
 
-    async def add(self, data: bytes = WORDS, kind: str = "txt", workspace: str = "wsp_one") -> Upload:
+    async def add(self, data: bytes = WORDS, kind: str = "txt", workspace: str = "wsp_one") -> LibraryUpload:
         async with self.blobs.receive(1_000_000) as incoming:
             await incoming.write(data)
-            received: Received = await incoming.finish()
+            received: ReceivedBlob = await incoming.finish()
             async with self.texts.parsed(workspace, f"a.{kind}", KINDS[kind], received) as file:
                 now = self.clock.now()
                 return await self.db.write(lambda tx: library.add(tx, workspace, file, now=now))
@@ -76,7 +76,7 @@ class House:
 
         await self.db.write(forget)
 
-    async def streamed(self, upload: Upload) -> bytes:
+    async def streamed(self, upload: LibraryUpload) -> bytes:
         size, pieces = await self.texts.stream(upload)
         text = b"".join([piece async for piece in pieces])
         assert len(text) == size
@@ -144,7 +144,7 @@ async def test_many_who_miss_a_text_at_once_all_get_it_and_one_is_kept(house: Ho
 async def test_without_text_and_file_there_is_nothing(house: House) -> None:
     upload = await house.add()
     now = house.clock.now()
-    await house.db.write(lambda tx: library.remove(tx, Reader("wsp_one", documents=True), upload.id, now=now))
+    await house.db.write(lambda tx: library.remove(tx, SearchReader("wsp_one", documents=True), upload.id, now=now))
     with pytest.raises(NotFound):
         await house.texts.text(upload)
     with pytest.raises(NotFound):
@@ -162,7 +162,7 @@ async def test_a_document_deleted_while_it_is_read_again_leaves_no_text(
 
     async def deleted_meanwhile(*args: Any) -> Any:
         packed, now = await pack(*args), house.clock.now()
-        await house.db.write(lambda tx: library.remove(tx, Reader("wsp_one", documents=True), upload.id, now=now))
+        await house.db.write(lambda tx: library.remove(tx, SearchReader("wsp_one", documents=True), upload.id, now=now))
         return packed
 
     monkeypatch.setattr(house.extractor, "pack", deleted_meanwhile)

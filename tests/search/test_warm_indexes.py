@@ -13,7 +13,7 @@ from deedbox.kernel.errors import Unavailable
 from deedbox.search import query, store
 from deedbox.search.builds import Builds
 from deedbox.search.engine import SearchEngine
-from deedbox.search.index import Change, Index, IndexWarming, Place
+from deedbox.search.index import Index, IndexChange, IndexWarming, Place
 from deedbox.search.query import Question
 from deedbox.search.warm_indexes import warm_indexes
 from tests.conftest import HandClock
@@ -224,7 +224,7 @@ async def test_a_build_that_fails_can_be_tried_again(house: House) -> None:
         index = open_index(place, dimensions)
         take = index.apply
 
-        def apply(changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+        def apply(changes: Iterable[IndexChange], watermark: int, since: int | None = None) -> None:
             if full:
                 full.clear()
                 raise Unavailable("The disk is full.")

@@ -12,8 +12,8 @@ from deedbox.kernel.db import Database
 from deedbox.search import library, query, query_syntax, store
 from deedbox.search.filing import FilingChange
 from deedbox.search.query import Mode, Question
-from deedbox.search.query_syntax import Wording, mended, read
-from deedbox.search.reader import Reader
+from deedbox.search.query_syntax import Wording, read, replace_words
+from deedbox.search.reader import SearchReader
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 
@@ -155,7 +155,7 @@ async def test_a_phrase_that_no_passage_has_is_asked_as_its_words_unless_nothing
 
     async def ids(question: str, **more: int) -> tuple[set[int], dict[str, str]]:
         asked = Question(question, top_k=50, mode="keyword", **more)  # type: ignore[arg-type]
-        answer = await query.answered(corpus.engine, corpus.reader(), asked)
+        answer = await query.answer_with_details(corpus.engine, corpus.reader(), asked)
         return {uploads.index(one.upload.id) for one in answer.passages}, answer.corrected
 
     said = {'"car of the garden"': "car of the garden"}
@@ -169,7 +169,7 @@ async def test_a_phrase_that_no_passage_has_is_asked_as_its_words_unless_nothing
 
 def test_what_was_meant_stands_in_the_place_of_words_and_phrases() -> None:
     meant = {"gardn": "garden", '"the gardn"': "the gardn"}
-    assert mended('Is "the gardn" rented?', meant) == "Is the garden rented?"
+    assert replace_words('Is "the gardn" rented?', meant) == "Is the garden rented?"
 
 
 async def answer_by_words(corpus: Corpus) -> None:
@@ -177,9 +177,11 @@ async def answer_by_words(corpus: Corpus) -> None:
     texts = ("# Lease of a flat\nThe tenant pays rent", "Invoice\nMoney is owed to the garage", "Notes on a tenant")
     uploads = [await corpus.indexed(text) for text in texts]
 
-    async def ids(question: str, mode: Mode = "keyword", only: Reader | None = None) -> tuple[set[int], dict[str, str]]:
+    async def ids(
+        question: str, mode: Mode = "keyword", only: SearchReader | None = None
+    ) -> tuple[set[int], dict[str, str]]:
         asked = Question(question, top_k=50, mode=mode)
-        answer = await query.answered(corpus.engine, only or corpus.reader(), asked)
+        answer = await query.answer_with_details(corpus.engine, only or corpus.reader(), asked)
         return {uploads.index(one.upload.id) for one in answer.passages}, answer.corrected
 
     assert await ids("title:LEASE rent") == ({0}, {})
@@ -193,7 +195,7 @@ async def answer_by_words(corpus: Corpus) -> None:
     await corpus.db.write(lambda tx: library.file(tx, corpus.reader(), uploads[1], FilingChange(filename="Gärten.txt")))
     assert await ids("garten") == ({1}, {})
     await corpus.db.write(lambda tx: library.file(tx, corpus.reader(), uploads[1], FilingChange(collection="other")))
-    limited = Reader(corpus.reader().workspace_id, documents=True, collections=frozenset({"default"}))
+    limited = SearchReader(corpus.reader().workspace_id, documents=True, collections=frozenset({"default"}))
     assert await ids("monney", only=limited) == (set(), {}), "a word that only others see is not told"
     assert await ids("tennant", only=limited) == ({0, 2}, {"tennant": "tenant"})
 
@@ -208,4 +210,4 @@ async def test_names_titles_stars_and_mended_words_find(corpus: Corpus) -> None:
 def test_typographic_quotes_mark_a_phrase(asked: str) -> None:
     assert query_syntax.read(asked) == query_syntax.read('"first month" rent')
     if "« " not in asked:
-        assert query_syntax.mended(asked, {'"first month"': "first month"}) == "first month rent"
+        assert query_syntax.replace_words(asked, {'"first month"': "first month"}) == "first month rent"

@@ -10,16 +10,16 @@ import msgspec
 
 from deedbox.accounts import store as accounts
 from deedbox.evidence import chain
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Database, Tx
-from deedbox.pdf.marks import Place
+from deedbox.pdf.marks import PageRect
 from deedbox.signing import action_context as desks
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import create
-from deedbox.signing.actions.create_packet import Sheet, create_packet
+from deedbox.signing.actions.create_packet import PacketPart, create_packet
 from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.delegate import Delegation, delegate
 from deedbox.signing.actions.expire import expire
@@ -29,18 +29,18 @@ from deedbox.signing.actions.sign import SigningAct, sign
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.actions.void import void
 from deedbox.signing.completion import certify_packet, finalize
-from deedbox.signing.model import Document, Packet, Seal, Signature, Signer
+from deedbox.signing.model import Document, Packet, Seal, Signer, SignerSignature
 from deedbox.signing.new_document import LoneSigner, NewDocument, NewFile, NewParty, NewSigner, SignerChange
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument
 from deedbox.signing.notifier import SealedFiles
-from deedbox.signing.preparation import Paper, PaperFile
+from deedbox.signing.preparation import PreparedDocument, PreparedDocumentFile
 from deedbox.signing.store import audit
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from tests.conftest import HandClock
 
 SENDER = "key_one"
 SEEN = Circumstances("192.0.2.7", "a test", "mail", identity="mailed_link", viewed=True)
-TYPED = Signature("typed", text="Ann")
+TYPED = SignerSignature("typed", text="Ann")
 
 
 class Letters:
@@ -107,21 +107,21 @@ class Letters:
         self.sent.append((what, signer.email))
 
 
-def received(text: str) -> Received:
+def received(text: str) -> ReceivedBlob:
     """A file that need not be one: nothing of it is read here."""
     content = text.encode()
     sha256 = hashlib.sha256(content).hexdigest()
-    return Received(Blob(sha256, len(content), f"{sha256[:2]}/{secrets.token_hex(16)}"))
+    return ReceivedBlob(Blob(sha256, len(content), f"{sha256[:2]}/{secrets.token_hex(16)}"))
 
 
 def file(text: str = "%PDF-1.7 one") -> NewFile:
     return NewFile("lease.pdf", received(text))
 
 
-def paper(text: str = "%PDF-1.7 one", files: int = 1) -> Paper:
+def paper(text: str = "%PDF-1.7 one", files: int = 1) -> PreparedDocument:
     """Two pages of each file, with room for ten signatures on the last."""
-    places = [Place(2, 0.1, 0.1 + 0.05 * number, 0.3, 0.04) for number in range(10)]
-    return Paper(received(f"ready {text}"), [PaperFile([(595.0, 842.0)] * 2)] * files, places)
+    places = [PageRect(2, 0.1, 0.1 + 0.05 * number, 0.3, 0.04) for number in range(10)]
+    return PreparedDocument(received(f"ready {text}"), [PreparedDocumentFile([(595.0, 842.0)] * 2)] * files, places)
 
 
 def signer(name: str, **more: Any) -> NewSigner:
@@ -147,8 +147,8 @@ class Desk:
         now = instant(self.clock.now())
         await self.db.write(lambda tx: accounts.add_workspace(tx, self.workspace, "One", now))
 
-    def at(self, tx: Tx, workspace: str | None = None) -> desks.Desk:
-        return desks.Desk(tx, workspace or self.workspace, SENDER, self.clock.now(), self.post)
+    def at(self, tx: Tx, workspace: str | None = None) -> desks.ActionContext:
+        return desks.ActionContext(tx, workspace or self.workspace, SENDER, self.clock.now(), self.post)
 
     async def draft(self, *parties: NewParty, **more: Any) -> DocumentRecord:
         if isinstance(more.get("expires_at"), str):
@@ -166,7 +166,7 @@ class Desk:
         new = NewPacket(title="Leases", documents=asked, parties=parties, **more)
         return await self._done(
             lambda desk: create_packet(
-                desk, new, [Sheet(new.document(one), True, [file()], paper()) for one in asked], {}
+                desk, new, [PacketPart(new.document(one), True, [file()], paper()) for one in asked], {}
             )
         )
 
@@ -196,7 +196,7 @@ class Desk:
     async def remind_due(self, document: DocumentRecord) -> None:
         """What the timer does."""
 
-        def act(desk: desks.Desk) -> Packet:
+        def act(desk: desks.ActionContext) -> Packet:
             remind_due(desk, desk.packet_of(document.id))
             return desk.packet_of(document.id)
 
@@ -228,7 +228,7 @@ class Desk:
     async def seal(self, document_id: str) -> DocumentRecord:
         """What finalizing does at its end, with files that need not be any."""
 
-        def act(desk: desks.Desk) -> Packet:
+        def act(desk: desks.ActionContext) -> Packet:
             sealed, certificate, evidence = (received(f"{kind} of {document_id}") for kind in ("seal", "page", "proof"))
             found = audit.last(desk.tx, document_id)
             assert found is not None
@@ -243,14 +243,14 @@ class Desk:
     async def certify(self, document: DocumentRecord) -> DocumentRecord:
         """What the job does at its end that certifies a packet whose documents are sealed."""
 
-        def act(desk: desks.Desk) -> Packet:
+        def act(desk: desks.ActionContext) -> Packet:
             packet = desk.packet_of(document.id)
-            known = certify_packet.gathered(desk.tx, desk.workspace_id, packet.id)
+            known = certify_packet.gather(desk.tx, desk.workspace_id, packet.id)
             return certify_packet.complete(desk, known, received(f"certificate of {packet.id}"))
 
         return await self._done(act)
 
-    async def _done(self, action: Callable[[desks.Desk], Packet]) -> DocumentRecord:
+    async def _done(self, action: Callable[[desks.ActionContext], Packet]) -> DocumentRecord:
         def act(tx: Tx) -> Packet:
             with self.at(tx) as desk:
                 return action(desk)

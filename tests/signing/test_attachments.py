@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing import action_context as desks
@@ -39,7 +39,7 @@ async def given(desk: Desk, document: DocumentRecord, name: str, text: str) -> A
     return await desk.db.write(keep)
 
 
-def _made(field_id: str, signer_id: str, file: Received, pdf: Received) -> Attachment:
+def _made(field_id: str, signer_id: str, file: ReceivedBlob, pdf: ReceivedBlob) -> Attachment:
     sizes = [(595.0, 842.0)] * 2
     blob, ready = file.blob, pdf.blob
     return Attachment(field_id, signer_id, "a.pdf", blob.sha256, blob.size_bytes, ready.sha256, ready.size_bytes, sizes)
@@ -86,7 +86,7 @@ async def test_what_is_given_by_one_who_is_not_needed_any_more_goes(desk: Desk) 
     await given(desk, document, "bob", "two")
     await desk.sign(document, "ann")
     assert await owners(desk) == 2 * [attachments.owner(kept)]
-    assert await desk.db.read(lambda tx: store.kept(tx, _packet(desk, tx, document))) == []
+    assert await desk.db.read(lambda tx: store.list_all(tx, _packet(desk, tx, document))) == []
 
 
 def _packet(desk: Desk, tx: Tx, document: DocumentRecord) -> str:

@@ -12,7 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
-from deedbox.signing.model import Document, Filter, Packet, Page, Party, Signer, SignerStatus, Status
+from deedbox.signing.model import Document, Filter, Packet, PageRequest, Party, Signer, SignerStatus, Status
 from deedbox.signing.store import document_counts, document_list, documents
 from tests.conftest import HandClock
 
@@ -59,7 +59,7 @@ def matches(packet: Packet, document: Document, wanted: Filter) -> bool:
 def pages(tx: Tx, workspace: str, wanted: Filter, newest_first: bool) -> list[str]:
     found: list[str] = []
     cursor = None
-    while part := document_list.page(tx, workspace, wanted, Page(PAGE, cursor, newest_first)):
+    while part := document_list.page(tx, workspace, wanted, PageRequest(PAGE, cursor, newest_first)):
         found += [document.id for _, document in part]
         cursor = found[-1]
     return found

@@ -13,10 +13,20 @@ from deedbox.i18n import refusals
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing import field_value, pattern, show_if
-from deedbox.signing.answers import answered
+from deedbox.signing.answers import fill_in
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks
-from deedbox.signing.model import Brand, Document, Field, FieldType, File, Packet, Party, ShowIf, Signer
+from deedbox.signing.model import (
+    Document,
+    DocumentFile,
+    Field,
+    FieldType,
+    Packet,
+    Party,
+    ShowIf,
+    Signer,
+    WorkspaceBrand,
+)
 from deedbox.signing.new_document import NewField
 from tests.signing.desk import Desk, party, received
 
@@ -27,7 +37,7 @@ ANN = Signer("sgn_1", "pty_1", "Ann", "ann@example.com", "en", "none")
 BOB = replace(ANN, id="sgn_2", party_id="pty_2", name="Bob", email="bob@example.com")
 FIRST = Party("pty_1", "First", 1, "all", None, "decline_document", True, [ANN])
 SECOND = replace(FIRST, id="pty_2", name="Second", order=2, signers=[BOB])
-FILE = File("fil_1", "a.pdf", "0" * 64, 1, [(595.0, 842.0)])
+FILE = DocumentFile("fil_1", "a.pdf", "0" * 64, 1, [(595.0, 842.0)])
 PLACE: dict[str, Any] = {"page": 1, "x": 0.1, "y": 0.1, "w": 0.5, "h": 0.05}
 
 
@@ -62,12 +72,12 @@ def test_a_chain_of_conditions_is_refused_or_can_be_decided_and_hidden_fields_ne
     fields: list[Field], answers: list[str]
 ) -> None:
     try:
-        laid = document(show_if.resolved(fields, [FIRST, SECOND]))
+        laid = document(show_if.resolve(fields, [FIRST, SECOND]))
     except BadRequest:
         return
     filled = {one.id: answer for one, answer in zip(fields, answers, strict=False)}
     for turn, who in ((FIRST, ANN), (SECOND, BOB)):
-        laid = replace(laid, fields=answered(laid, turn, who, filled, AT))
+        laid = replace(laid, fields=fill_in(laid, turn, who, filled, AT))
     by_id = {one.id: one for one in laid.fields}
     for one in laid.fields:
         if one.show_if is not None and (by_id[one.show_if.field].value or "false") != one.show_if.equals:
@@ -79,7 +89,7 @@ def test_a_chain_of_conditions_is_refused_or_can_be_decided_and_hidden_fields_ne
 def facts(laid: Document) -> Facts:
     packet = Packet("pkt_1", "wsp_1", True, "S", "C", None, "en", None, None, None, [FIRST, SECOND], [laid])
     placed = replace(laid, files=[FILE])
-    return Facts(Brand("C"), packet, placed, received("x").blob, [], [])
+    return Facts(WorkspaceBrand("C"), packet, placed, received("x").blob, [], [])
 
 
 @pytest.mark.parametrize(
@@ -106,7 +116,7 @@ def facts(laid: Document) -> Facts:
 )
 def test_a_condition_that_nobody_could_fulfil_is_refused(fields: list[Field], said: str) -> None:
     with pytest.raises(BadRequest, match=said):
-        show_if.resolved(fields, [FIRST, SECOND])
+        show_if.resolve(fields, [FIRST, SECOND])
 
 
 def test_a_condition_may_name_an_earlier_signer_s_field_or_a_choice_in_a_group() -> None:
@@ -117,7 +127,7 @@ def test_a_condition_may_name_an_earlier_signer_s_field_or_a_choice_in_a_group()
         field(3, "radio", group="Pets", label="Yes"),
         field(4, "radio", group="Pets", label="No"),
     ]
-    found = show_if.resolved(fields, [FIRST, SECOND])
+    found = show_if.resolve(fields, [FIRST, SECOND])
     assert [one.show_if for one in found[:3]] == [ShowIf("fld_1", "true"), None, ShowIf("fld_3", "true")]
 
 
@@ -140,10 +150,10 @@ def test_of_a_group_one_is_chosen_and_what_a_colleague_has_signed_with_stays() -
     signed = document([replace(both[0], value="true"), both[1]])
     mine: dict[str, str] = {"fld_2": "true", "fld_1": ""}
     for filled in ({}, mine):
-        found = answered(signed, FIRST, ANN, filled, AT)
+        found = fill_in(signed, FIRST, ANN, filled, AT)
         assert [one.value for one in found] == ["true", None]
     offered = document([replace(both[0], default="true"), both[1]])
-    assert [one.value for one in answered(offered, FIRST, ANN, {"fld_2": "true"}, AT)] == [None, "true"]
+    assert [one.value for one in fill_in(offered, FIRST, ANN, {"fld_2": "true"}, AT)] == [None, "true"]
 
 
 def test_a_pattern_takes_time_by_the_length_of_the_text_alone() -> None:

@@ -85,7 +85,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.clock = HandClock()
         path.write_bytes(empty_database())
         self.db = SqliteDatabase(path)
-        self.desk = Desk(self.db, self.clock)
+        self.ctx = Desk(self.db, self.clock)
         self.before: DocumentRecord | None = None
 
     def run(self, act: Coroutine[Any, Any, T]) -> T:
@@ -93,27 +93,27 @@ class Lifecycle(RuleBasedStateMachine):
 
     @initialize(shape=st.sampled_from(SHAPES), expires=st.booleans(), documents=st.integers(1, 3), sent=st.booleans())
     def begin(self, shape: Any, expires: bool, documents: int, sent: bool = False) -> None:
-        self.run(self.desk.settle())
+        self.run(self.ctx.settle())
         more = {"expires_at": "2026-03-02T12:00:00Z"} if expires else {}
         if documents > 1:
-            self.document = self.run(self.desk.packet(*shape, documents=documents, **more))
+            self.document = self.run(self.ctx.packet(*shape, documents=documents, **more))
         else:
-            self.document = self.run(self.desk.draft(*shape, **more))
+            self.document = self.run(self.ctx.draft(*shape, **more))
         self.before = self.document
         if sent:
             self.send()
 
     def tried(self, move: Move, act: Coroutine[Any, Any, Any], name: str | None = None) -> None:
         """The move succeeds only where the table allows it, for whoever's turn it is, and ends where the table says."""
-        before = self.run(self.desk.all(self.document))
+        before = self.run(self.ctx.all(self.document))
         try:
             self.run(act)
         except (Conflict, BadRequest, TooManyRequests):  # the last one: reminded within the hour
-            assert self.run(self.desk.all(self.document)) == before, f"a refused {move} changed something"
+            assert self.run(self.ctx.all(self.document)) == before, f"a refused {move} changed something"
             return
         if name is not None:
             assert self.may_act(before[0], move, name), f"{name} did {move} out of turn"
-        for was, found in zip(before, self.run(self.desk.all(self.document)), strict=True):
+        for was, found in zip(before, self.run(self.ctx.all(self.document)), strict=True):
             allowed = {MOVES.get((was.status, move)), *([was.status] if was.status == "sent" else [])}
             if move in ("sign", "approve"):
                 allowed.add("finalizing")
@@ -134,12 +134,12 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule()
     def send(self) -> None:
-        self.tried("send", self.desk.send(self.document.id))
+        self.tried("send", self.ctx.send(self.document.id))
 
     @rule(name=st.sampled_from(NAMES))
     def sign(self, name: str) -> None:
         if self.knows(name):
-            self.tried("sign", self.desk.sign(self.now, name), name)
+            self.tried("sign", self.ctx.sign(self.now, name), name)
 
     @rule(number=st.integers(0, 5))
     def act_in_turn(self, number: int) -> None:
@@ -154,53 +154,53 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES))
     def approve(self, name: str) -> None:
         if self.knows(name):
-            self.tried("approve", self.desk.approve(self.now, name), name)
+            self.tried("approve", self.ctx.approve(self.now, name), name)
 
     @rule(name=st.sampled_from(("ann", "bob")))
     def delegate(self, name: str) -> None:
         if self.knows(name):
-            self.tried("delegate", self.desk.delegate(self.now, name, f"{name}2"), name)
+            self.tried("delegate", self.ctx.delegate(self.now, name, f"{name}2"), name)
 
     @rule(name=st.sampled_from(NAMES), auth=st.sampled_from(("none", "email_code")))
     def correct(self, name: str, auth: str) -> None:
         if self.knows(name):
-            self.tried("amend", self.desk.correct(self.now, name, auth=auth, language="fr"))
+            self.tried("amend", self.ctx.correct(self.now, name, auth=auth, language="fr"))
 
     @rule(name=st.sampled_from(NAMES))
     def decline(self, name: str) -> None:
         if self.knows(name):
-            self.tried("decline", self.desk.decline(self.now, name), name)
+            self.tried("decline", self.ctx.decline(self.now, name), name)
 
     @rule(sure=st.integers(0, 9))
     def void(self, sure: int = 0) -> None:
         if sure:  # seldom, because it is the end
             return
-        found = self.run(self.desk.all(self.document))
+        found = self.run(self.ctx.all(self.document))
         if self.void_after_completed and found[0].status == "completed":
             self.put(found[0], "voided")
             return
-        self.tried("void", self.desk.void(self.document))
+        self.tried("void", self.ctx.void(self.document))
         if self.ends_by_halves:
             self.put(found[-1], found[-1].status)
 
     @rule()
     def remind(self) -> None:
-        self.tried("remind", self.desk.remind(self.document))
+        self.tried("remind", self.ctx.remind(self.document))
 
     @rule(hours=st.integers(1, 30))
     def wait(self, hours: int) -> None:
         self.clock.forward(3600 * hours)
-        self.run(self.desk.expire(self.document))
+        self.run(self.ctx.expire(self.document))
 
     @rule(number=st.integers(0, 2))
     def complete(self, number: int) -> None:
         """What finalizing does at its end, with one of the documents; the last of a packet has it certified."""
-        waiting = [one for one in self.run(self.desk.all(self.document)) if one.status == "finalizing"]
+        waiting = [one for one in self.run(self.ctx.all(self.document)) if one.status == "finalizing"]
         if not waiting:
             return
-        self.run(self.desk.seal(waiting[number % len(waiting)].id))
+        self.run(self.ctx.seal(waiting[number % len(waiting)].id))
         if len(waiting) == 1 and self.document.packet_id:
-            self.run(self.desk.certify(self.document))
+            self.run(self.ctx.certify(self.document))
 
     def put(self, document: DocumentRecord, status: str) -> None:
         sql = "update documents set status = :status where id = :id"
@@ -208,7 +208,7 @@ class Lifecycle(RuleBasedStateMachine):
 
     @property
     def now(self) -> DocumentRecord:
-        return self.run(self.desk.now(self.document))
+        return self.run(self.ctx.now(self.document))
 
     def knows(self, name: str) -> bool:
         return any(one.email.startswith(f"{name}@") for each in self.now.parties for one in each.signers)
@@ -217,7 +217,7 @@ class Lifecycle(RuleBasedStateMachine):
     def holds(self) -> None:
         if self.before is None:
             return
-        found = self.run(self.desk.all(self.document))
+        found = self.run(self.ctx.all(self.document))
         before, self.before = self.before, found[0]
         assert before.status not in TERMINAL or found[0].status == before.status, "a last state was left"
         standing = {one.status for one in found}
@@ -226,8 +226,8 @@ class Lifecycle(RuleBasedStateMachine):
         for one in found:
             assert one.parties == found[0].parties
             self.events_hold(one)
-            self.run(self.desk.acts(one))
-        line = self.run(self.desk.line(self.document))
+            self.run(self.ctx.acts(one))
+        line = self.run(self.ctx.line(self.document))
         assert in_order(line, len(found)), f"told in another order: {line}"
         assert line.count("document.completed") == sum(one.status == "completed" for one in found)
         done = [each for each in found[0].parties if each.status == "completed"]
@@ -252,7 +252,7 @@ class Lifecycle(RuleBasedStateMachine):
         signers = [one for each in found.parties for one in each.signers]
         left = {one.id for one in signers if one.delegated_to}
         assert not [field for field in found.fields if field.signer_id in left], "a field waits for who passed it on"
-        told = self.run(self.desk.told(found))
+        told = self.run(self.ctx.told(found))
         events = [kind for kind, _ in told]
         roles = [one.role for one in signers if one.status == "signed"]
         assert events.count("document.signed") == roles.count("signer")

@@ -25,14 +25,14 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
-from deedbox.kernel.crypto import Box, Secret, make_ring
+from deedbox.kernel.crypto import Secret, ValueCipher, create_key_file
 from deedbox.kernel.db import Database
 from deedbox.kernel.egress import Egress
-from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
+from deedbox.kernel.errors import BadRequest, ServiceError, SetupError
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.pdf import timestamp
-from deedbox.pdf.cms import Signer
-from deedbox.pdf.pdf_sandbox import Workshop
+from deedbox.pdf.cms import CmsSigner
+from deedbox.pdf.pdf_sandbox import PdfSandbox
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify
 from deedbox.signing.completion.seal import Sealer, SealRequest
@@ -52,13 +52,13 @@ class Desk:
     """Blobs, certificates and a sandbox, and files that go through them."""
 
     def __init__(self, db: Database, folder: Path, clock: HandClock, workspace: str) -> None:
-        make_ring(folder / "master.key")
+        create_key_file(folder / "master.key")
         self.db = db
         self.clock = clock
         self.workspace = workspace
         self.blobs = kinds.blobs(folder)
-        self.certificates = Certificates(db, Box(folder / "master.key"), clock, "https://sign.example.com")
-        self.workshop = Workshop(1)
+        self.certificates = Certificates(db, ValueCipher(folder / "master.key"), clock, "https://sign.example.com")
+        self.workshop = PdfSandbox(1)
 
     def sealer(self, remote: RemoteTimestamper | None = None) -> Sealer:
         return Sealer(self.blobs, self.workshop, self.certificates, self.clock, remote)
@@ -149,7 +149,7 @@ async def test_many_files_are_sealed_at_the_same_time(desk: Desk, tmp_path: Path
         assert pdfsig(made, await desk.root(), tmp_path) == GOOD
 
 
-class Impostor(Workshop):
+class Impostor(PdfSandbox):
     """A sandbox that was taken over: it gives out what it likes."""
 
     def __init__(self, pieces: list[bytes], place: Any) -> None:
@@ -185,7 +185,7 @@ async def test_a_sandbox_that_lies_about_the_gap_gets_no_signature(desk: Desk, c
     desk.workshop = Impostor(*_lie(**changes))
     with pytest.raises(SandboxFailed):
         await desk.sealed(shapes.plain())
-    desk.workshop = Workshop(1)
+    desk.workshop = PdfSandbox(1)
 
 
 async def test_a_digest_that_a_sandbox_tells_is_not_believed(desk: Desk, tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ async def test_a_digest_that_a_sandbox_tells_is_not_believed(desk: Desk, tmp_pat
     made, _ = await desk.sealed(shapes.plain())
     root = await desk.root()
     assert cms_verified(cms_of(made), signed_bytes(made), [root], tmp_path) == "CMS Verification successful"
-    desk.workshop = Workshop(1)
+    desk.workshop = PdfSandbox(1)
 
 
 async def test_no_private_key_is_sent_to_the_sandbox(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +232,7 @@ class Authority:
 
     def __init__(self) -> None:
         made = foreign.installation()
-        self.unit = Timestamper(Signer(made.timestamp_unit.key, made.timestamp_unit.der, [made.root.der]))
+        self.unit = Timestamper(CmsSigner(made.timestamp_unit.key, made.timestamp_unit.der, [made.root.der]))
         self.answer: Callable[[bytes], tuple[int, bytes]] = lambda query: (200, self.unit.answer(query, foreign.NOW))
         self.queries: list[tuple[str, bytes]] = []
         self.url = ""
@@ -357,5 +357,5 @@ def test_a_file_without_roots_is_refused_at_the_start(tmp_path: Path) -> None:
 
 
 def test_a_failed_stamp_is_a_failure_that_passes() -> None:
-    assert issubclass(TimestampFailed, DeedboxError)
+    assert issubclass(TimestampFailed, ServiceError)
     assert (TimestampFailed("x").status, TimestampFailed("x").retry_after) == (503, 1)

@@ -10,8 +10,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
-from deedbox.pdf.pdf_sandbox import Workshop
-from deedbox.pdf.report import Report
+from deedbox.pdf.pdf_sandbox import PdfSandbox
+from deedbox.pdf.report import VerificationReport
 from deedbox.pdf.verify import verify
 from deedbox.signing.completion import verify_sealed
 from tests import server
@@ -31,7 +31,7 @@ async def sealed(desk: Desk, data: bytes) -> tuple[Blob, Blob]:
         return base, await desk.db.write(lambda tx: blobs_store.adopt(tx, done.received, "t", desk.clock.now()))
 
 
-async def told(desk: Desk, file: Blob, base: Blob | None) -> Report:
+async def told(desk: Desk, file: Blob, base: Blob | None) -> VerificationReport:
     trusted = await desk.certificates.trusted(desk.workspace)
     return await verify_sealed.own_report(desk.blobs, file, base, trusted, now=desk.clock.now())
 
@@ -66,7 +66,7 @@ async def test_a_sandbox_that_seals_another_file_than_it_was_given_is_seen(desk:
     lie = {name: getattr(place, name) for name in place.__struct_fields__}
     desk.workshop = Impostor(pieces, lie)
     base, file = await sealed(desk, document(1, "An agreement"))
-    desk.workshop = Workshop(1)
+    desk.workshop = PdfSandbox(1)
     assert (await told(desk, file, None)).verdict == "authentic"
     found = await told(desk, file, base)
     assert (found.verdict, found.reasons) == (

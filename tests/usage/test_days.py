@@ -51,7 +51,7 @@ class History:
 
         def write(tx: Tx) -> None:
             documents.add_all(tx, packets, {one: [] for one in ids})
-            outbox.emit_all(tx, self.workspace, [outbox.News("document.sent", one, {}) for one in ids], now=now)
+            outbox.emit_all(tx, self.workspace, [outbox.NewEvent("document.sent", one, {}) for one in ids], now=now)
 
         await self.db.write(write)
         self.under_way += ids

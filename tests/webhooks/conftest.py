@@ -10,14 +10,23 @@ from deedbox.accounts import workspaces
 from deedbox.accounts.caller import Caller
 from deedbox.kernel import outbox
 from deedbox.kernel.addresses import networks
-from deedbox.kernel.crypto import Box, Secret, make_ring
+from deedbox.kernel.crypto import Secret, ValueCipher, create_key_file
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.outbox import Event
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
-from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryPart, Hook, HookChange, Made, ManagedBy, NewHook
-from deedbox.webhooks.sender import Sender
+from deedbox.webhooks.hook import (
+    CreatedHook,
+    Delivery,
+    DeliveryDetail,
+    DeliveryPart,
+    Hook,
+    HookChange,
+    ManagedBy,
+    NewHook,
+)
+from deedbox.webhooks.sender import DeliverySender
 from tests.conftest import HandClock
 from tests.webhooks.sink import Sink, listening
 
@@ -32,7 +41,7 @@ def doer(workspace: str = WORKSPACE) -> Caller:
 class Office:
     """What a workspace does with webhooks."""
 
-    def __init__(self, db: Database, clock: HandClock, box: Box, egress: Egress, sink: Sink) -> None:
+    def __init__(self, db: Database, clock: HandClock, box: ValueCipher, egress: Egress, sink: Sink) -> None:
         self.db = db
         self.clock = clock
         self.box = box
@@ -41,9 +50,9 @@ class Office:
         self.jitter = 1.0
         self.sender = self.new_sender("one")
 
-    def new_sender(self, worker: str) -> Sender:
+    def new_sender(self, worker: str) -> DeliverySender:
         attempts = DeliveryAttempts(self.box, self.clock, lambda: self.egress, lambda _low, _high: self.jitter)
-        return Sender(self.db, self.clock, attempts, worker=worker)
+        return DeliverySender(self.db, self.clock, attempts, worker=worker)
 
     async def make(
         self,
@@ -62,7 +71,7 @@ class Office:
         events: list[str] | None = None,
         managed_by: ManagedBy = "api",
         workspace: str = WORKSPACE,
-    ) -> Made:
+    ) -> CreatedHook:
         new, now = NewHook(url or self.sink.url, events=events or ["document.sent"]), self.clock.now()
         return await self.db.write(
             lambda tx: hooks.create(tx, self.box, doer(workspace), new, managed_by=managed_by, now=now)
@@ -110,9 +119,9 @@ class Office:
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Box:
-    make_ring(tmp_path / "master.key")
-    return Box(tmp_path / "master.key")
+def box(tmp_path: Path) -> ValueCipher:
+    create_key_file(tmp_path / "master.key")
+    return ValueCipher(tmp_path / "master.key")
 
 
 @pytest.fixture
@@ -122,7 +131,7 @@ async def sink() -> AsyncIterator[Sink]:
 
 
 @pytest.fixture
-async def office(db: Database, clock: HandClock, box: Box, sink: Sink) -> AsyncIterator[Office]:
+async def office(db: Database, clock: HandClock, box: ValueCipher, sink: Sink) -> AsyncIterator[Office]:
     for kind in catalogue.KINDS:
         outbox.react(db, kind, plan.plan)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.crypto import Box
+from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
-from deedbox.kernel.prune import pruned
+from deedbox.kernel.prune import prune_in_parts
 from deedbox.kernel.rotation import rotate
 from deedbox.webhooks import catalogue, deliveries, hooks, signature
 from deedbox.webhooks.hook import DeliveryPart, Hook, HookChange, Recovery
@@ -271,7 +271,7 @@ async def test_a_secret_is_encrypted_at_rest_and_follows_a_new_master_key(office
     assert (result.reencrypted, result.unreadable) == (1, 0)
     now = office.clock.now()
     kept = await office.db.read(
-        lambda tx: hooks.current_secret(tx, Box(tmp_path / "master.key"), WORKSPACE, hook.id, now=now)
+        lambda tx: hooks.current_secret(tx, ValueCipher(tmp_path / "master.key"), WORKSPACE, hook.id, now=now)
     )
     assert kept == secret
 
@@ -297,11 +297,11 @@ async def test_attempts_and_ended_deliveries_are_forgotten_after_thirty_days(off
     await office.emit()
     await office.send()
     office.clock.forward(29 * 24 * 3600)
-    assert await pruned(office.db, partial(deliveries.prune, now=office.clock.now())) == 0
+    assert await prune_in_parts(office.db, partial(deliveries.prune, now=office.clock.now())) == 0
     await office.emit()
     await office.send()
     office.clock.forward(2 * 24 * 3600)
-    assert await pruned(office.db, partial(deliveries.prune, now=office.clock.now())) > 0
+    assert await prune_in_parts(office.db, partial(deliveries.prune, now=office.clock.now())) > 0
     [kept] = await office.deliveries(hook)
     assert len((await office.detail(kept)).attempts_made) == 1
     [waiting] = await office.deliveries(paused)
@@ -314,6 +314,6 @@ async def test_a_deleted_hook_s_deliveries_go_with_the_next_housekeeping(office:
     await office.send()
     await office.emit()
     await office.delete(hook)
-    await pruned(office.db, partial(deliveries.prune, now=office.clock.now()))
+    await prune_in_parts(office.db, partial(deliveries.prune, now=office.clock.now()))
     for table in ("hooks", "deliveries", "delivery_attempts", "hook_events"):
         assert await office.db.read(partial(_count, table)) == 0

@@ -12,14 +12,14 @@ from deedbox.kernel import limits, outbox
 from deedbox.kernel.db import Tx
 from deedbox.webhooks import feed
 from deedbox.webhooks.hook import HookChange
-from deedbox.webhooks.queue import Claim, Room, store
+from deedbox.webhooks.queue import AttemptSlots, Claim, store
 from tests.kernel.test_egress import stalling
 from tests.webhooks.conftest import WORKSPACE, Office
 from tests.webhooks.sink import STALL, Received, Reply, answering
 
 pytestmark = pytest.mark.anyio
 
-ROOM = Room(100, 100)
+ROOM = AttemptSlots(100, 100)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -76,7 +76,7 @@ async def test_events_of_several_subjects_in_one_line_are_fed_and_delivered_in_t
     await office.sender.start(alone=True)
 
     def write(tx: Tx) -> None:
-        news = [outbox.News(kind, subject, {"of": subject}, line="pkt_1") for kind, subject in wanted]
+        news = [outbox.NewEvent(kind, subject, {"of": subject}, line="pkt_1") for kind, subject in wanted]
         outbox.emit_all(tx, WORKSPACE, news, now=office.clock.now())
 
     await office.db.write(write)

@@ -10,7 +10,7 @@ import pytest
 from deedbox.kernel.crypto import Secret
 from deedbox.webhooks import signature
 from deedbox.webhooks.hook import Scheme
-from deedbox.webhooks.signature import Secrets
+from deedbox.webhooks.signature import HookSecrets
 
 SECRET = Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 BODY = '{"id":"evt_1","data":{"title":"Ünïcode"}}'.encode()
@@ -43,7 +43,7 @@ def test_the_standard_webhooks_signature_is_that_of_their_published_example() ->
 
 @pytest.mark.parametrize("scheme", ["body", "timestamped"])
 def test_a_receiver_that_follows_the_rules_accepts_ours_and_no_other(scheme: Scheme) -> None:
-    headers = signature.headers(Secrets(SECRET), scheme, "evt_1", BODY, now=NOW)
+    headers = signature.headers(HookSecrets(SECRET), scheme, "evt_1", BODY, now=NOW)
     assert accepts(SECRET.reveal(), headers, BODY)
     assert not accepts(SECRET.reveal(), headers, BODY + b" ")
     assert not accepts(SECRET.reveal() + "x", headers, BODY)
@@ -53,7 +53,7 @@ def test_a_receiver_that_follows_the_rules_accepts_ours_and_no_other(scheme: Sch
 
 
 def test_a_timestamped_signature_does_not_hold_for_another_time_or_without_it() -> None:
-    headers = signature.headers(Secrets(SECRET), "timestamped", "evt_1", BODY, now=NOW)
+    headers = signature.headers(HookSecrets(SECRET), "timestamped", "evt_1", BODY, now=NOW)
     assert headers["X-Service-Timestamp"] == TIMESTAMP
     assert not accepts(SECRET.reveal(), headers | {"X-Service-Timestamp": "2026-03-01T12:00:01Z"}, BODY)
     del headers["X-Service-Timestamp"]
@@ -61,7 +61,7 @@ def test_a_timestamped_signature_does_not_hold_for_another_time_or_without_it() 
 
 
 def test_the_body_scheme_has_no_timestamp_and_no_standard_headers() -> None:
-    assert list(signature.headers(Secrets(SECRET), "body", "evt_1", BODY, now=NOW)) == ["X-Service-Signature"]
+    assert list(signature.headers(HookSecrets(SECRET), "body", "evt_1", BODY, now=NOW)) == ["X-Service-Signature"]
 
 
 def test_a_new_secret_has_the_shape_of_standard_webhooks_and_never_comes_twice() -> None:
@@ -74,7 +74,7 @@ def test_a_new_secret_has_the_shape_of_standard_webhooks_and_never_comes_twice()
 
 def test_a_rotation_shows_the_new_digest_beside_until_it_takes_over_and_the_old_one_for_a_day_after() -> None:
     old, new = SECRET, signature.new_secret()
-    secrets = Secrets(old).rotated(new, NOW, at_once=False)
+    secrets = HookSecrets(old).rotated(new, NOW, at_once=False)
 
     def sent(hours: float) -> dict[str, str]:
         return signature.headers(secrets, "body", "evt_1", BODY, now=NOW + timedelta(hours=hours))
@@ -89,7 +89,7 @@ def test_a_rotation_shows_the_new_digest_beside_until_it_takes_over_and_the_old_
 
 def test_a_rotation_at_once_keeps_the_old_digest_beside_for_a_day() -> None:
     new = signature.new_secret()
-    secrets = Secrets(SECRET).rotated(new, NOW, at_once=True)
+    secrets = HookSecrets(SECRET).rotated(new, NOW, at_once=True)
     assert signature.headers(secrets, "body", "e", BODY, now=NOW) == {
         "X-Service-Signature": signature.digest(new, BODY, None),
         "X-Service-Signature-Previous": signature.digest(SECRET, BODY, None),
@@ -99,7 +99,7 @@ def test_a_rotation_at_once_keeps_the_old_digest_beside_for_a_day() -> None:
 
 
 def test_standard_webhooks_receivers_accept_either_secret_during_a_rotation() -> None:
-    secrets = Secrets(SECRET).rotated(signature.new_secret(), NOW, at_once=False)
+    secrets = HookSecrets(SECRET).rotated(signature.new_secret(), NOW, at_once=False)
     headers = signature.headers(secrets, "timestamped", "evt_1", BODY, now=NOW)
     assert headers["webhook-id"] == "evt_1"
     assert headers["webhook-timestamp"] == str(int(NOW.timestamp()))
@@ -111,12 +111,12 @@ def test_standard_webhooks_receivers_accept_either_secret_during_a_rotation() ->
 
 def test_a_second_rotation_before_the_first_took_over_replaces_it() -> None:
     second, third = signature.new_secret(), signature.new_secret()
-    secrets = Secrets(SECRET).rotated(second, NOW, at_once=False)
+    secrets = HookSecrets(SECRET).rotated(second, NOW, at_once=False)
     secrets = secrets.rotated(third, NOW + timedelta(hours=1), at_once=False)
     assert (secrets.current, secrets.following) == (SECRET, third)
 
 
 def test_secrets_survive_being_packed_and_do_not_show_in_print() -> None:
-    secrets = Secrets(SECRET).rotated(signature.new_secret(), NOW, at_once=True)
-    assert signature.unpacked(signature.packed(secrets)) == secrets
+    secrets = HookSecrets(SECRET).rotated(signature.new_secret(), NOW, at_once=True)
+    assert signature.unpack(signature.pack(secrets)) == secrets
     assert "whsec_" not in repr(secrets)

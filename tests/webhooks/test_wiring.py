@@ -24,7 +24,7 @@ async def test_every_kind_of_event_is_delivered_by_a_running_installation(
     url = None if database_url.startswith("sqlite:") else Secret(database_url)
     allowed = Networks(networks("127.0.0.0/8"))
     settings = Settings(data_dir=tmp_path / "data", database_url=url, egress_allow=allowed)
-    async with wiring.opened(settings) as deedbox:
+    async with wiring.open_installation(settings) as deedbox:
         now = deedbox.clock.now()
         workspace = await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))
         new = NewHook(sink.url, events=list(catalogue.KINDS))

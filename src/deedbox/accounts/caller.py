@@ -2,7 +2,7 @@
 
 import msgspec
 
-from deedbox.kernel.errors import Code, Forbidden
+from deedbox.kernel.errors import ErrorCode, Forbidden
 from deedbox.kernel.ids import is_id
 from deedbox.kernel.ratelimit import Allowance
 
@@ -27,9 +27,10 @@ class Caller(msgspec.Struct, frozen=True):
         if scope not in self.scopes:
             if is_id(self.id, "per"):
                 raise Forbidden(
-                    "Your role in this workspace does not allow this. Ask one of its owners.", code=Code.MISSING_SCOPE
+                    "Your role in this workspace does not allow this. Ask one of its owners.",
+                    code=ErrorCode.MISSING_SCOPE,
                 )
             raise Forbidden(
                 f"This API key lacks the scope {scope}. Use a key that has it, or create one with it.",
-                code=Code.MISSING_SCOPE,
+                code=ErrorCode.MISSING_SCOPE,
             )

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from deedbox.accounts import scopes, tiers
 from deedbox.accounts.store import KeyRow
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Code, Forbidden
+from deedbox.kernel.errors import ErrorCode, Forbidden
 
 _COLLECTIONS = msgspec.json.Decoder(list[str])
 
@@ -18,9 +18,9 @@ _FOR_EVER = "~"
 
 def need_within(key: KeyRow, bound: KeyRow) -> None:
     """Forbidden, with what to ask for instead, if the key would have anything that the bound has not."""
-    missing = scopes.lacking(scopes.granted(bound.scopes), key.scopes.split())
+    missing = scopes.missing_scope(scopes.expand_scopes(bound.scopes), key.scopes.split())
     if missing is not None:
-        raise Forbidden(f"A key cannot grant the scope {missing}, which it lacks itself.", code=Code.MISSING_SCOPE)
+        raise Forbidden(f"A key cannot grant the scope {missing}, which it lacks itself.", code=ErrorCode.MISSING_SCOPE)
     mine, theirs = collections(bound), collections(key)
     if mine is not None and (theirs is None or not set(theirs) <= set(mine)):
         raise Forbidden(f"A key cannot reach beyond its own collections. Set collections to some of: {', '.join(mine)}")
@@ -33,7 +33,7 @@ def need_no_more(key: KeyRow, bound: KeyRow) -> None:
     """Forbidden if the key would have a higher rate or a later end than the bound."""
     if _end(key) > _end(bound):
         raise Forbidden(f"A key can give no later end than {bound.expires_at}. Set expires_at to that or earlier.")
-    if lowered(key, bound) != key:
+    if lower_to_bound(key, bound) != key:
         per_minute, per_day = _rate(bound)
         raise Forbidden(
             f"A key can give no higher rate than {per_minute} in a minute and {per_day} in a day."
@@ -41,7 +41,7 @@ def need_no_more(key: KeyRow, bound: KeyRow) -> None:
         )
 
 
-def lowered(key: KeyRow, bound: KeyRow) -> KeyRow:
+def lower_to_bound(key: KeyRow, bound: KeyRow) -> KeyRow:
     """The key with no higher rate and no later end than the bound: itself, if it has neither."""
     mine, most = _rate(key), _rate(bound)
     least = (min(mine[0], most[0]), min(mine[1], most[1]))

@@ -111,7 +111,7 @@ class KeyChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Must lie ahead. Null: it has no end."""
 
 
-class MadeKey(NamedTuple):
+class CreatedKey(NamedTuple):
     record: KeyRecord
     plain: Secret
     """The key itself, which nobody can read again."""
@@ -130,14 +130,14 @@ def authenticate(tx: Tx, plain: str, now: str) -> Caller:
     return Caller(
         row.id,
         row.workspace_id,
-        scopes.granted(row.scopes),
+        scopes.expand_scopes(row.scopes),
         tiers.allowance(row.tier, row.per_minute, row.per_day),
         row.name,
         None if (limited := key_bounds.collections(row)) is None else frozenset(limited),
     )
 
 
-def create(tx: Tx, creator: Caller, new: NewKey, *, now: datetime) -> MadeKey:
+def create(tx: Tx, creator: Caller, new: NewKey, *, now: datetime) -> CreatedKey:
     """A new key; Forbidden if it would have more than the key that makes it."""
     wanted = new.scopes if new.scopes is not None else list(scopes.SEARCH_SCOPES)
     unknown = next((scope for scope in wanted if not scopes.is_scope(scope)), None)
@@ -167,7 +167,7 @@ def create(tx: Tx, creator: Caller, new: NewKey, *, now: datetime) -> MadeKey:
         raise Conflict(f"This workspace has {limits.KEYS_PER_WORKSPACE} keys already. Revoke one first.")
     store.add_key(tx, row, sha256(plain))
     admin_log.done(tx, creator, "key.created", (row.id, row.name), at=now)
-    return MadeKey(record(row, now), Secret(plain))
+    return CreatedKey(record(row, now), Secret(plain))
 
 
 def change(tx: Tx, caller: Caller, key_id: str, wanted: KeyChange, *, now: datetime) -> KeyRecord:
@@ -183,7 +183,7 @@ def change(tx: Tx, caller: Caller, key_id: str, wanted: KeyChange, *, now: datet
         key_bounds.need_no_more(after, before)
     store.change_key(tx, after)
     admin_log.done(tx, caller, "key.changed", (after.id, after.name), at=now)
-    if key_bounds.lowered(before, after) != before:
+    if key_bounds.lower_to_bound(before, after) != before:
         _lower_made(tx, after)
     return record(after, now)
 
@@ -219,7 +219,7 @@ def revoke(tx: Tx, caller: Caller, key_id: str, *, now: datetime) -> int:
 def scopes_in_use(tx: Tx, workspace_id: str, key_id: str, *, now: datetime) -> frozenset[str]:
     """What this key opens now: nothing once it is revoked or has expired."""
     row = store.key(tx, workspace_id, key_id)
-    return scopes.granted(row.scopes) if row and _status(row, instant(now)) == "active" else frozenset()
+    return scopes.expand_scopes(row.scopes) if row and _status(row, instant(now)) == "active" else frozenset()
 
 
 def _demand(tx: Tx, caller: Caller, key_id: str) -> store.KeyRow:
@@ -250,7 +250,7 @@ def _changed(row: store.KeyRow, wanted: KeyChange, now: datetime) -> store.KeyRo
 
 def _lower_made(tx: Tx, key: store.KeyRow) -> None:
     for made in store.made_with(tx, key.id):
-        less = key_bounds.lowered(made, key)
+        less = key_bounds.lower_to_bound(made, key)
         if less != made:
             store.change_key(tx, less)
 

@@ -8,13 +8,13 @@ from deedbox.accounts import store, workspace_profile
 from deedbox.accounts.caller import Caller
 from deedbox.accounts.workspace_profile import WorkspaceProfile
 from deedbox.kernel import admin_log
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 
 
-def put(tx: Tx, caller: Caller, received: Received, *, now: datetime) -> WorkspaceProfile:
+def put(tx: Tx, caller: Caller, received: ReceivedBlob, *, now: datetime) -> WorkspaceProfile:
     """The workspace with this picture in place of the one before."""
     blob = blobs_store.adopt(tx, received, _owner(caller.workspace_id), now)
     return _changed(tx, caller, blob.sha256, now)

@@ -25,7 +25,7 @@ UNNAMED = "Owner"
 """What a person is called who has not chosen a name yet."""
 
 
-class Session(msgspec.Struct, frozen=True):
+class PersonSession(msgspec.Struct, frozen=True):
     person_id: str
     workspace_id: str
     workspace_name: str
@@ -138,14 +138,14 @@ def need_shape(token: str) -> None:
         raise _no_session()
 
 
-def session(tx: Tx, token: str, *, now: datetime) -> Session:
+def session(tx: Tx, token: str, *, now: datetime) -> PersonSession:
     """Whose session this is."""
     found = store.session(tx, sha256(token), instant(now))
     if found is None:
         raise _no_session()
     person_id, workspace_id, workspace_name, name, email, stored, *rest = found
     password_hash = Secret(stored) if stored is not None else None
-    return Session(person_id, workspace_id, workspace_name, name, email, password_hash, *rest)
+    return PersonSession(person_id, workspace_id, workspace_name, name, email, password_hash, *rest)
 
 
 def _no_session() -> Unauthorized:
@@ -162,7 +162,7 @@ def settle(tx: Tx, person_id: str, wanted: AccountChange, *, keep: str) -> None:
     if not wanted.name.strip() or len(wanted.name) > limits.PERSON_NAME_CHARS:
         raise BadRequest(f"The name must have 1 to {limits.PERSON_NAME_CHARS} characters")
     address = checked_address(wanted.email).lower()
-    if store.email_taken(tx, address, person_id):
+    if store.is_email_in_use(tx, address, person_id):
         raise Conflict("Another person uses this e-mail address")
     before = wanted.instead_of.reveal() if wanted.instead_of else None
     if not store.update_person(tx, person_id, wanted.name.strip(), address, wanted.password_hash or before, before):

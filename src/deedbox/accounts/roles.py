@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias, get_args
 
-from deedbox.accounts.scopes import granted
+from deedbox.accounts.scopes import expand_scopes
 
 Role: TypeAlias = Literal["owner", "sender", "viewer"]
 
@@ -16,4 +16,4 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 def scopes_of(role: Role) -> frozenset[str]:
     """Everything that this role opens."""
-    return granted(_SCOPES[role])
+    return expand_scopes(_SCOPES[role])

@@ -32,7 +32,7 @@ def is_scope(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def granted(stored: str) -> frozenset[str]:
+def expand_scopes(stored: str) -> frozenset[str]:
     """Everything that a stored scope list, separated by spaces, opens."""
     names = set(stored.split())
     if "*" in names:
@@ -44,6 +44,6 @@ def granted(stored: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def lacking(mine: frozenset[str], wanted: Iterable[str]) -> str | None:
+def missing_scope(mine: frozenset[str], wanted: Iterable[str]) -> str | None:
     """The first wanted scope or shorthand that is not among mine."""
     return next((scope for scope in wanted if scope not in mine), None)

@@ -130,7 +130,7 @@ def forget_key(tx: Tx, key_id: str) -> None:
     tx.run("delete from api_keys where id = :id", id=key_id)
 
 
-def keys_used(tx: Tx, used: dict[str, str]) -> None:
+def record_key_use(tx: Tx, used: dict[str, str]) -> None:
     """Notes when each key was last used."""
     rows = [{"id": key_id, "at": at} for key_id, at in used.items()]
     tx.many("update api_keys set last_used_at = :at where id = :id and coalesce(last_used_at, '') < :at", list(rows))
@@ -246,7 +246,7 @@ def forget_password(tx: Tx, person_id: str) -> None:
     tx.run("update people set password_hash = null where id = :id", id=person_id)
 
 
-def email_taken(tx: Tx, email: str, except_person: str) -> bool:
+def is_email_in_use(tx: Tx, email: str, except_person: str) -> bool:
     return tx.one("select 1 from people where email = :email and id <> :id", email=email, id=except_person) is not None
 
 

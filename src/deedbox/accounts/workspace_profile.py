@@ -110,7 +110,7 @@ def change(tx: Tx, caller: Caller, wanted: WorkspaceChange, *, now: datetime) ->
     if wanted == WorkspaceChange():
         raise BadRequest("No changes were given")
     asked = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
-    given = {name: checked(name, value) for name, value in asked.items()}
+    given = {name: check_value(name, value) for name, value in asked.items()}
     changed = msgspec.structs.replace(before, **given)
     store.change_workspace(tx, changed)
     if changed != before:
@@ -118,7 +118,7 @@ def change(tx: Tx, caller: Caller, wanted: WorkspaceChange, *, now: datetime) ->
     return _shown(changed)
 
 
-def checked(name: str, value: Any) -> Any:
+def check_value(name: str, value: Any) -> Any:
     """What is kept under this name of a change; BadRequest for what cannot be."""
     if value is None:
         return None

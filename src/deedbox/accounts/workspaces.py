@@ -7,7 +7,7 @@ import msgspec
 
 from deedbox.accounts import keys, people, store, tiers
 from deedbox.accounts.caller import Caller
-from deedbox.accounts.scopes import granted
+from deedbox.accounts.scopes import expand_scopes
 from deedbox.kernel import admin_log, limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret
@@ -85,7 +85,7 @@ def link_for(tx: Tx, email: str, *, now: datetime, forget_password: bool = False
 def first_access(tx: Tx, *, now: datetime) -> FirstAccess:
     """At the first start, a login link for the owner and a key that may do everything; later neither."""
     workspace = ensure(tx, now=now)
-    settled = owner_settled(tx, workspace.id)
+    settled = has_owner_login(tx, workspace.id)
     if store.any_key(tx):
         return FirstAccess(None, None, settled)
     token = None if settled else owner_link(tx, workspace.id, now=now)
@@ -103,7 +103,7 @@ def owner_link(tx: Tx, workspace_id: str, *, now: datetime, forget_password: boo
     return people.login_link(tx, owner[0], now=now)
 
 
-def owner_settled(tx: Tx, workspace_id: str) -> bool:
+def has_owner_login(tx: Tx, workspace_id: str) -> bool:
     """Whether the owner has chosen e-mail and password."""
     owner = store.owner(tx, workspace_id)
     return owner is not None and owner[1] is not None
@@ -111,7 +111,7 @@ def owner_settled(tx: Tx, workspace_id: str) -> bool:
 
 def operator(workspace_id: str) -> Caller:
     """The command line: whoever can read the data folder may do everything in it."""
-    return Caller(OPERATOR, workspace_id, granted("*"), tiers.TIERS["enterprise"], OPERATOR, is_owner=True)
+    return Caller(OPERATOR, workspace_id, expand_scopes("*"), tiers.TIERS["enterprise"], OPERATOR, is_owner=True)
 
 
 def find(tx: Tx, workspace_id: str) -> Workspace:

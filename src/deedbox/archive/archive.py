@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 from deedbox.archive import targets
 from deedbox.archive.package import ManifestKey
 from deedbox.archive.records import Authority, Records
-from deedbox.archive.targets import Target
+from deedbox.archive.targets import ArchiveTarget
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
-from deedbox.pdf.pdf_sandbox import Workshop
+from deedbox.pdf.pdf_sandbox import PdfSandbox
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
 
 
 @dataclass(kw_only=True)
-class Archive:
+class ArchiveService:
     db: Database
     blobs: Blobs
     clock: Clock
     settings: Settings
-    workshop: Workshop
+    workshop: PdfSandbox
     records: Records
     authority: Authority
     egress: "Callable[[], Egress]"
@@ -35,7 +35,7 @@ class Archive:
         secret = self.settings.service_ecosystem_key
         self.key = ManifestKey(secret) if secret is not None else None
         """None: nothing is archived, and nothing fails for that."""
-        self._target: Target | None = None
+        self._target: ArchiveTarget | None = None
 
     @property
     def folder(self) -> Path:
@@ -43,7 +43,7 @@ class Archive:
         return self.settings.data_dir
 
     @property
-    def target(self) -> Target:
+    def target(self) -> ArchiveTarget:
         """Where packages are pushed to; made when it is first needed, SetupError without the key."""
         secret = self.settings.service_ecosystem_key
         if secret is None:

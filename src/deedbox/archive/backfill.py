@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from deedbox.archive import store
-from deedbox.archive.archive import Archive
+from deedbox.archive.archive import ArchiveService
 from deedbox.archive.push import Push
 from deedbox.archive.receipt import ArchiveRow
 from deedbox.kernel import limits
@@ -14,7 +14,7 @@ from deedbox.kernel.errors import NotFound
 class Backfill:
     """Works some documents at a time, so that a running server is not held up."""
 
-    def __init__(self, archive: Archive, push: Push) -> None:
+    def __init__(self, archive: ArchiveService, push: Push) -> None:
         self._db, self._clock, self._records, self._push = archive.db, archive.clock, archive.records, push
 
     async def plan(self) -> int:
@@ -30,7 +30,7 @@ class Backfill:
         """How many documents are pushed at once instead of in their time; NotFound if the one is not waiting."""
         if document_id is not None:
             return await self._db.write(lambda tx: self._retry_one(tx, document_id))
-        return await self._retry_each(store.waiting)
+        return await self._retry_each(store.list_pending)
 
     async def retry_workspace(self, workspace_id: str) -> int:
         """How many documents of the workspace are pushed at once."""

@@ -20,7 +20,7 @@ class PayloadFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Contents(msgspec.Struct, frozen=True):
+class PackageContents(msgspec.Struct, frozen=True):
     manifest_sha256: str
     payload: dict[str, PayloadFile]
     key_id: str
@@ -29,7 +29,7 @@ class Contents(msgspec.Struct, frozen=True):
     """None when another key than this one authenticated it: that key would have to be asked."""
 
 
-def contents(file: BinaryIO, size_bytes: int, document_id: str, key: ManifestKey) -> Contents:
+def contents(file: BinaryIO, size_bytes: int, document_id: str, key: ManifestKey) -> PackageContents:
     """The contents of the package; BadRequest, with the reason, unless every byte is accounted for."""
     entries = stored_zip.read(file, size_bytes)
     top = f"{document_id}/"
@@ -48,7 +48,7 @@ def contents(file: BinaryIO, size_bytes: int, document_id: str, key: ManifestKey
         {name: hashlib.sha256(tags[name]).hexdigest() for name in described},
         package.TAG_MANIFEST,
     )
-    return Contents(
+    return PackageContents(
         hashlib.sha256(tags[package.MANIFEST]).hexdigest(),
         {name: PayloadFile(one.start, one.entry.size_bytes, hashes[name]) for name, one in payload.items()},
         *_authenticated(tags, key),

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 import msgspec
 
 from deedbox.archive import merkle, proofs, store
-from deedbox.archive.archive import Archive
+from deedbox.archive.archive import ArchiveService
 from deedbox.archive.backfill import Backfill
 from deedbox.archive.push import Push
 from deedbox.archive.receipt import Tree
 from deedbox.archive.spool import in_memory
-from deedbox.archive.targets import NameTaken, Target, fetched
+from deedbox.archive.targets import ArchiveTarget, NameTaken, fetch
 from deedbox.kernel import jobs, limits, log
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx, Value
-from deedbox.kernel.errors import DeedboxError, Unavailable
+from deedbox.kernel.errors import ServiceError, Unavailable
 from deedbox.kernel.jobs import Work
 
 ROOTS_JOB = "archive_roots"
@@ -23,7 +23,7 @@ _JSON = "application/json"
 
 
 class DailyRoots:
-    def __init__(self, archive: Archive, push: Push, backfill: Backfill) -> None:
+    def __init__(self, archive: ArchiveService, push: Push, backfill: Backfill) -> None:
         self._archive, self._db, self._clock = archive, archive.db, archive.clock
         self._push, self._backfill = push, backfill
 
@@ -64,12 +64,12 @@ class DailyRoots:
         """Whether the root is published now; if not, that is noted, and keeps no other root from it."""
         try:
             await self._publish(await self._timestamped(tree))
-        except DeedboxError as error:
-            reason = log.redacted(error.message)[: limits.ARCHIVE_ERROR_CHARS]
+        except ServiceError as error:
+            reason = log.redact(error.message)[: limits.ARCHIVE_ERROR_CHARS]
             log.warning(
                 "a root of the archive is not published and will be tried again", root=tree.number, reason=reason
             )
-            await self._db.write(lambda tx: store.note_unpublished(tx, tree.number, reason))
+            await self._db.write(lambda tx: store.record_tree_error(tx, tree.number, reason))
             return False
         return True
 
@@ -81,7 +81,7 @@ class DailyRoots:
                 return
 
     def _resume_some(self, tx: Tx, after: str, now: datetime) -> str:
-        rows = store.waiting(tx, after, limits.ARCHIVE_BATCH)
+        rows = store.list_pending(tx, after, limits.ARCHIVE_BATCH)
         for row in rows:
             self._push.resume(tx, row, now=now)
         return rows[-1].document_id if rows else ""
@@ -113,15 +113,15 @@ class DailyRoots:
                 await _put(target, proofs.proof_name(row.bag.name, tree), content)
         name, now = proofs.root_name(tree), instant(self._clock.now())
         await _put(target, name, proofs.root_file(tree))
-        await self._db.write(lambda tx: store.note_published(tx, tree.number, target.location(name), now))
+        await self._db.write(lambda tx: store.record_tree_location(tx, tree.number, target.location(name), now))
 
 
-async def _put(target: Target, name: str, content: bytes) -> None:
+async def _put(target: ArchiveTarget, name: str, content: bytes) -> None:
     """The content lies under the name; NameTaken if something else does."""
     try:
         await target.put(name, in_memory(content), _JSON)
     except NameTaken:
-        if await fetched(target, name, limits.ARCHIVE_JSON_BYTES) != content:
+        if await fetch(target, name, limits.ARCHIVE_JSON_BYTES) != content:
             raise
 
 

@@ -5,8 +5,8 @@ import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from deedbox.archive.receipt import Receipt
-from deedbox.archive.targets import Target
+from deedbox.archive.receipt import PackageReceipt
+from deedbox.archive.targets import ArchiveTarget
 from deedbox.kernel import limits
 from deedbox.kernel.errors import LostFile, NotFound, Unavailable
 
@@ -17,7 +17,7 @@ class Downloads:
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()
 
-    async def package(self, target: Target, name: str, receipt: Receipt) -> AsyncIterator[bytes]:
+    async def package(self, target: ArchiveTarget, name: str, receipt: PackageReceipt) -> AsyncIterator[bytes]:
         """The bytes of the package; LostFile if it is gone, Unavailable if too many are under way.
 
         Of one that the receipt does not name the end is kept back."""
@@ -38,7 +38,7 @@ class Downloads:
             )
         yield last
 
-    async def _pieces(self, target: Target, name: str, version: str | None) -> AsyncGenerator[bytes, None]:
+    async def _pieces(self, target: ArchiveTarget, name: str, version: str | None) -> AsyncGenerator[bytes, None]:
         line: asyncio.Queue[bytes | None] = asyncio.Queue()
 
         async def hand_over(piece: bytes) -> None:

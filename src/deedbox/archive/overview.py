@@ -8,7 +8,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 
 
-class Failure(msgspec.Struct, frozen=True):
+class ArchiveFailure(msgspec.Struct, frozen=True):
     document_id: str
     attempts: int
     tried_at: str | None
@@ -25,7 +25,7 @@ class Overview(msgspec.Struct, frozen=True):
     pending: int
     archived: int
     failed: int
-    failures: list[Failure]
+    failures: list[ArchiveFailure]
     """Some of them, the oldest documents first."""
     trees: int
     unpublished: list[Unpublished]
@@ -38,14 +38,14 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 def overview(tx: Tx) -> Overview:
-    counts, last = store.counts(tx), store.last_published(tx)
+    counts, last = store.counts(tx), store.latest_tree(tx)
     return Overview(
         pending=counts.get("pending", 0),
         archived=counts.get("archived", 0),
         failed=counts.get("failed", 0),
         failures=[
-            Failure(row.document_id, row.attempts, row.tried_at, row.error)
-            for row in store.failed(tx, limits.ARCHIVE_FAILURES_SHOWN)
+            ArchiveFailure(row.document_id, row.attempts, row.tried_at, row.error)
+            for row in store.list_failures(tx, limits.ARCHIVE_FAILURES_SHOWN)
         ],
         trees=store.trees(tx),
         unpublished=[
@@ -79,5 +79,5 @@ def of_workspace(tx: Tx, workspace_id: str) -> WorkspaceOverview:
         failed=counts.get("failed", 0),
         newest=store.newest_of(tx, workspace_id, limits.ARCHIVE_SHOWN),
         waiting=store.waiting_of(tx, workspace_id, "", limits.ARCHIVE_SHOWN),
-        last_root=store.last_published(tx),
+        last_root=store.latest_tree(tx),
     )

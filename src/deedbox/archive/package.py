@@ -25,7 +25,7 @@ _PURPOSE = b"deedbox archive manifest 1"
 _KEY_ID_CHARS = 16
 
 
-class Piece(msgspec.Struct, frozen=True):
+class PackageFile(msgspec.Struct, frozen=True):
     """A file of the payload."""
 
     path: str
@@ -41,7 +41,7 @@ class Bag(msgspec.Struct, frozen=True):
     workspace_name: str
     title: str
     completed_at: str
-    pieces: list[Piece]
+    pieces: list[PackageFile]
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from deedbox.archive import merkle
-from deedbox.archive.receipt import ArchiveRow, Receipt, Tree
+from deedbox.archive.receipt import ArchiveRow, PackageReceipt, Tree
 from deedbox.evidence.canonical import canonical
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import BadRequest
@@ -84,7 +84,7 @@ def root_file(tree: Tree) -> bytes:
     return canonical({**_stated(tree), **mark, "timestamp": base64.b64encode(tree.token).decode()})
 
 
-def proof(row: ArchiveRow, receipt: Receipt, tree: Tree) -> Proof:
+def proof(row: ArchiveRow, receipt: PackageReceipt, tree: Tree) -> Proof:
     return Proof(
         format=PROOF_FORMAT,
         package=row.bag.name,

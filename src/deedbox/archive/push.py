@@ -8,22 +8,22 @@ from datetime import datetime, timedelta
 import msgspec
 
 from deedbox.archive import check, package, store
-from deedbox.archive.archive import Archive
-from deedbox.archive.build import Package, PackageBuilder
+from deedbox.archive.archive import ArchiveService
+from deedbox.archive.build import BuiltPackage, PackageBuilder
 from deedbox.archive.package import Bag, ManifestKey
-from deedbox.archive.receipt import ArchiveRow, Receipt
+from deedbox.archive.receipt import ArchiveRow, PackageReceipt
 from deedbox.archive.spool import SpooledFile, spool
-from deedbox.archive.targets import NameTaken, PutResult, Target
+from deedbox.archive.targets import ArchiveTarget, NameTaken, PutResult
 from deedbox.kernel import jobs, limits, log
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError, LostFile
+from deedbox.kernel.errors import BadRequest, LostFile, ServiceError
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.outbox import Event
-from deedbox.pdf.report import Parts
+from deedbox.pdf.report import SealedParts
 
 PUSH_JOB = "archive"
 
@@ -31,7 +31,7 @@ PUSH_JOB = "archive"
 class Push:
     """Plans and makes the pushes. Without a key it does nothing, and nothing fails."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: ArchiveService) -> None:
         self._archive = archive
         self._db, self._clock = archive.db, archive.clock
         self.key = archive.key
@@ -91,7 +91,7 @@ class Push:
             self._warned = True
         await work.put_off(self._clock.now() + timedelta(seconds=limits.ARCHIVE_KEYLESS_SECONDS))
 
-    async def _pushed(self, bag: Bag, key: ManifestKey) -> Receipt:
+    async def _pushed(self, bag: Bag, key: ManifestKey) -> PackageReceipt:
         async with self._builder.package(bag, await self._token(bag), key) as made:
             target = self._archive.target
             try:
@@ -100,8 +100,8 @@ class Push:
             except NameTaken as taken:
                 return await self._receipt_of_same(target, bag, made, key, taken)
 
-    def _receipt(self, made: Package, file: SpooledFile, put: PutResult, key_id: str) -> Receipt:
-        return Receipt(
+    def _receipt(self, made: BuiltPackage, file: SpooledFile, put: PutResult, key_id: str) -> PackageReceipt:
+        return PackageReceipt(
             location=self._archive.target.location(made.name),
             sha256=file.sha256,
             size_bytes=file.size_bytes,
@@ -114,8 +114,8 @@ class Push:
         )
 
     async def _receipt_of_same(
-        self, target: Target, bag: Bag, made: Package, key: ManifestKey, taken: NameTaken
-    ) -> Receipt:
+        self, target: ArchiveTarget, bag: Bag, made: BuiltPackage, key: ManifestKey, taken: NameTaken
+    ) -> PackageReceipt:
         """The receipt of this very package, pushed by an attempt whose end was not seen; NameTaken if it is another."""
         async with spool(self._archive.folder) as out:
             await target.fetch(made.name, out.write)
@@ -134,27 +134,27 @@ class Push:
         blob = await self._blob(sealed.sha256)
         if blob is None:
             raise LostFile(sealed.sha256)
-        async with streamed(self._archive.blobs, blob) as data:
+        async with open_stream(self._archive.blobs, blob) as data:
             found = await self._archive.workshop.run("deedbox.pdf.parts:parts", data)
-        return msgspec.convert(found, Parts).timestamp
+        return msgspec.convert(found, SealedParts).timestamp
 
     async def _blob(self, sha256: str) -> Blob | None:
         return await self._db.read(lambda tx: blobs_store.find(tx, sha256))
 
-    def _settle(self, tx: Tx, bag: Bag, receipt: Receipt) -> None:
-        store.note_archived(tx, bag.document_id, receipt)
+    def _settle(self, tx: Tx, bag: Bag, receipt: PackageReceipt) -> None:
+        store.mark_complete(tx, bag.document_id, receipt)
         self._archive.records.release(tx, bag)
         self._show(tx, bag.document_id)
 
     def _failure(self, row: ArchiveRow, error: Exception) -> Callable[[Tx], None]:
-        told = error.message if isinstance(error, DeedboxError) else "The server's log says why"
-        reason = log.redacted(told)[: limits.ARCHIVE_ERROR_CHARS]
+        told = error.message if isinstance(error, ServiceError) else "The server's log says why"
+        reason = log.redact(told)[: limits.ARCHIVE_ERROR_CHARS]
         log.warning(
             "a document was not archived and will be tried again",
             document=row.document_id,
             attempt=row.attempts,
             reason=reason,
-            error=None if isinstance(error, DeedboxError) else f"{type(error).__name__}: {error}",
+            error=None if isinstance(error, ServiceError) else f"{type(error).__name__}: {error}",
         )
         now = self._clock.now()
         due = now + timedelta(seconds=delay(row.attempts))

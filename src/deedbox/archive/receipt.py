@@ -9,7 +9,7 @@ from deedbox.archive.package import Bag
 Status: TypeAlias = Literal["pending", "archived", "failed"]
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class PackageReceipt(msgspec.Struct, frozen=True):
     """The place of a package, and the hashes that it is recognised by."""
 
     location: str
@@ -36,7 +36,7 @@ class ArchiveRow(msgspec.Struct, frozen=True):
     created_at: str
     tried_at: str | None
     archived_at: str | None
-    receipt: Receipt | None
+    receipt: PackageReceipt | None
     tree: int | None
     leaf: int | None
     proof: list[str]

@@ -23,7 +23,7 @@ class Records(Protocol):
         """Workspace, id and time of documents that the archive was never told of, completed after this time and id."""
 
 
-class Anchors(NamedTuple):
+class SealAnchors(NamedTuple):
     """The anchors that seals and time-stamps are judged by, all in DER."""
 
     roots: list[bytes]
@@ -41,5 +41,5 @@ class Authority(Protocol):
     async def own_token(self, digest: bytes) -> bytes:
         """One of the installation's own unit."""
 
-    async def trusted(self, workspace_id: str | None) -> Anchors:
+    async def trusted(self, workspace_id: str | None) -> SealAnchors:
         """The anchors for seals of the workspace and for time-stamps."""

@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 
 from deedbox.archive.package import Bag
-from deedbox.archive.receipt import ArchiveRow, Receipt, Tree
+from deedbox.archive.receipt import ArchiveRow, PackageReceipt, Tree
 from deedbox.kernel.db import Row, Tx, Value
 
 _BAG = msgspec.json.Decoder(Bag)
 
 _HASHES = msgspec.json.Decoder(list[str])
 
-_RECEIPT = msgspec.json.Decoder(Receipt)
+_RECEIPT = msgspec.json.Decoder(PackageReceipt)
 
 _COLUMNS = ", ".join(ArchiveRow.__struct_fields__)
 _TREE = "number, day, size, root, previous, token, published_at, location, degraded, error"
@@ -55,7 +55,7 @@ def note_failure(tx: Tx, document_id: str, error: str) -> None:
     )
 
 
-def note_archived(tx: Tx, document_id: str, receipt: Receipt) -> None:
+def mark_complete(tx: Tx, document_id: str, receipt: PackageReceipt) -> None:
     tx.run(
         "update archives set status = 'archived', error = null, receipt = :receipt, archived_at = :now"
         " where document_id = :id and status <> 'archived'",
@@ -69,7 +69,7 @@ def wait_again(tx: Tx, document_id: str) -> None:
     tx.run("update archives set status = 'pending' where document_id = :id and status = 'failed'", id=document_id)
 
 
-def waiting(tx: Tx, after: str, most: int) -> list[ArchiveRow]:
+def list_pending(tx: Tx, after: str, most: int) -> list[ArchiveRow]:
     """Those that are not archived yet, by id, after this one."""
     sql = (
         f"select {_COLUMNS} from archives where status <> 'archived' and document_id > :after"
@@ -78,12 +78,12 @@ def waiting(tx: Tx, after: str, most: int) -> list[ArchiveRow]:
     return [_row(row) for row in tx.all(sql, after=after, most=most)]
 
 
-def failed(tx: Tx, most: int) -> list[ArchiveRow]:
+def list_failures(tx: Tx, most: int) -> list[ArchiveRow]:
     sql = f"select {_COLUMNS} from archives where status = 'failed' order by document_id limit :most"
     return [_row(row) for row in tx.all(sql, most=most)]
 
 
-def archived(tx: Tx, after: str, most: int) -> list[ArchiveRow]:
+def list_complete(tx: Tx, after: str, most: int) -> list[ArchiveRow]:
     """Those that are archived, by id, after this one."""
     sql = (
         f"select {_COLUMNS} from archives where status = 'archived' and document_id > :after"
@@ -139,7 +139,7 @@ def last_tree(tx: Tx) -> Tree | None:
     return _tree(row) if row else None
 
 
-def last_published(tx: Tx) -> Tree | None:
+def latest_tree(tx: Tx) -> Tree | None:
     sql = f"select {_TREE} from archive_trees where published_at is not null order by number desc limit 1"
     row = tx.one(sql)
     return _tree(row) if row else None
@@ -187,7 +187,7 @@ def add_timestamp(tx: Tx, number: int, token: bytes, *, degraded: bool) -> None:
     tx.run(sql, number=number, token=token, degraded=int(degraded))
 
 
-def note_published(tx: Tx, number: int, location: str, now: str) -> None:
+def record_tree_location(tx: Tx, number: int, location: str, now: str) -> None:
     tx.run(
         "update archive_trees set published_at = :now, location = :location, error = null"
         " where number = :number and published_at is null",
@@ -197,7 +197,7 @@ def note_published(tx: Tx, number: int, location: str, now: str) -> None:
     )
 
 
-def note_unpublished(tx: Tx, number: int, error: str) -> None:
+def record_tree_error(tx: Tx, number: int, error: str) -> None:
     sql = "update archive_trees set error = :error where number = :number and published_at is null"
     tx.run(sql, number=number, error=error)
 

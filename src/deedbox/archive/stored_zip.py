@@ -22,20 +22,20 @@ _MODE = 0o100644 << 16
 _LARGEST = 0xFFFFFFFE
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ZipEntry(msgspec.Struct, frozen=True):
     name: str
     size_bytes: int
     crc: int
 
 
-def header(entry: Entry) -> bytes:
+def header(entry: ZipEntry) -> bytes:
     """The header before the entry's bytes."""
     name = entry.name.encode("ascii")
     fields = (_VERSION, 0, 0, _TIME, _DATE, entry.crc, entry.size_bytes, entry.size_bytes, len(name), 0)
     return _LOCAL.pack(_LOCAL_SIGN, *fields) + name
 
 
-def directory(entries: Sequence[Entry]) -> bytes:
+def directory(entries: Sequence[ZipEntry]) -> bytes:
     """The directory after the last entry's bytes; ValueError if there is too much for a plain zip file."""
     found, offset = bytearray(), 0
     for entry in entries:
@@ -52,7 +52,7 @@ def directory(entries: Sequence[Entry]) -> bytes:
 class LocatedEntry(msgspec.Struct, frozen=True):
     """An entry of a file that was read, and where its bytes begin."""
 
-    entry: Entry
+    entry: ZipEntry
     start: int
 
 
@@ -73,7 +73,7 @@ def read(file: BinaryIO, size_bytes: int) -> list[LocatedEntry]:
     return found
 
 
-def _entry(file: BinaryIO, at: int, size_bytes: int) -> Entry | None:
+def _entry(file: BinaryIO, at: int, size_bytes: int) -> ZipEntry | None:
     """The entry whose header stands here; None where the directory begins."""
     file.seek(at)
     head = file.read(_LOCAL.size)
@@ -87,7 +87,7 @@ def _entry(file: BinaryIO, at: int, size_bytes: int) -> Entry | None:
     name = file.read(name_length)
     if not name.isascii():
         raise BadRequest("A file in the package has a different name from the one written")
-    entry = Entry(name.decode(), size, crc)
+    entry = ZipEntry(name.decode(), size, crc)
     if header(entry) != head + name:
         raise BadRequest(f"The head of {entry.name} in the package is not as it was written")
     return entry

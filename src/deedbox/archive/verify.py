@@ -9,24 +9,24 @@ from typing import Literal
 import msgspec
 
 from deedbox.archive import check, merkle, package, proofs, store
-from deedbox.archive.archive import Archive
-from deedbox.archive.check import Contents
+from deedbox.archive.archive import ArchiveService
+from deedbox.archive.check import PackageContents
 from deedbox.archive.package import ManifestKey
-from deedbox.archive.receipt import ArchiveRow, Receipt, Tree
+from deedbox.archive.receipt import ArchiveRow, PackageReceipt, Tree
 from deedbox.archive.spool import SpooledFile, pieces, spool
-from deedbox.archive.targets import Target, fetched
+from deedbox.archive.targets import ArchiveTarget, fetch
 from deedbox.evidence import file as evidence
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
-from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound, Unavailable
+from deedbox.kernel.errors import BadRequest, NotFound, ServiceError, Unavailable
 from deedbox.kernel.sandbox import Stream
 from deedbox.pdf import evidence_signature
 from deedbox.pdf.judge import Anchors
-from deedbox.pdf.report import Report
-from deedbox.pdf.timestamped import Told
+from deedbox.pdf.report import VerificationReport
+from deedbox.pdf.timestamped import TokenReport
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ArchiveVerdict(msgspec.Struct, frozen=True):
     """The verdict on one package, or on one root."""
 
     kind: Literal["package", "root"]
@@ -40,17 +40,17 @@ class Verdict(msgspec.Struct, frozen=True):
     """A time-stamp that is trusted vouches for it: of a package, that of its root."""
 
 
-class Verification:
+class ArchiveVerification:
     """One look at the archive; a root that was judged in it is not judged again."""
 
-    def __init__(self, archive: Archive, target: Target, key: ManifestKey) -> None:
+    def __init__(self, archive: ArchiveService, target: ArchiveTarget, key: ManifestKey) -> None:
         self._archive, self._db, self._target, self._key = archive, archive.db, target, key
-        self._roots: dict[int, Verdict] = {}
+        self._roots: dict[int, ArchiveVerdict] = {}
 
-    async def all(self, tell: Callable[[Verdict], None]) -> None:
+    async def all(self, tell: Callable[[ArchiveVerdict], None]) -> None:
         """Every package and every root, one after the other."""
         after = ""
-        while rows := await self._db.read(lambda tx, after=after: store.archived(tx, after, limits.ARCHIVE_BATCH)):  # type: ignore[misc]
+        while rows := await self._db.read(lambda tx, after=after: store.list_complete(tx, after, limits.ARCHIVE_BATCH)):  # type: ignore[misc]
             for row in rows:
                 tell(await self._one(row))
             after = rows[-1].document_id
@@ -58,28 +58,28 @@ class Verification:
         for number in range(1, last.number + 1 if last else 1):
             tell(await self._root(number))
 
-    async def document(self, row: ArchiveRow, tell: Callable[[Verdict], None]) -> None:
+    async def document(self, row: ArchiveRow, tell: Callable[[ArchiveVerdict], None]) -> None:
         """One package, and the root over it if there is one."""
         tell(await self._one(row))
         if row.tree is not None:
             tell(await self._root(row.tree))
 
-    async def _one(self, row: ArchiveRow) -> Verdict:
+    async def _one(self, row: ArchiveRow) -> ArchiveVerdict:
         name, receipt = row.bag.name, row.receipt
         if receipt is None:
-            return Verdict("package", name, problem="It is not archived")
+            return ArchiveVerdict("package", name, problem="It is not archived")
         if receipt.location != self._target.location(name):
-            return Verdict("package", name, unseen=_elsewhere(receipt.location))
+            return ArchiveVerdict("package", name, unseen=_elsewhere(receipt.location))
         try:
             inside = await self._package(row, name, receipt)
             proven = await self._proof(row, name, receipt)
         except Unavailable as error:  # an archive that refuses or is away says nothing of what it holds
-            return Verdict("package", name, unseen=error.message)
-        except DeedboxError as error:
-            return Verdict("package", name, problem=error.message)
-        return Verdict("package", name, other_key=inside.authenticated is None, proven=proven)
+            return ArchiveVerdict("package", name, unseen=error.message)
+        except ServiceError as error:
+            return ArchiveVerdict("package", name, problem=error.message)
+        return ArchiveVerdict("package", name, other_key=inside.authenticated is None, proven=proven)
 
-    async def _package(self, row: ArchiveRow, name: str, receipt: Receipt) -> Contents:
+    async def _package(self, row: ArchiveRow, name: str, receipt: PackageReceipt) -> PackageContents:
         async with spool(self._archive.folder) as out:
             await self._target.fetch(name, out.write, receipt.version)
             held = await out.finish()
@@ -91,12 +91,12 @@ class Verification:
             await self._sealed(row, held, inside)
             return inside
 
-    async def _sealed(self, row: ArchiveRow, held: SpooledFile, inside: Contents) -> None:
+    async def _sealed(self, row: ArchiveRow, held: SpooledFile, inside: PackageContents) -> None:
         """BadRequest unless the sealed file is authentic, and evidence and time-stamp are those of it."""
         roots, crls, timestamp_roots = await self._archive.authority.trusted(row.workspace_id)
         sealed, now = _stream(held, inside, package.SEALED_PDF), instant(self._archive.clock.now())
         found = await self._archive.workshop.run("deedbox.pdf.verify:verify", sealed, roots, crls, now, timestamp_roots)
-        report = msgspec.convert(found, Report)
+        report = msgspec.convert(found, VerificationReport)
         if (report.verdict, report.document_id) != ("authentic", row.document_id):
             raise BadRequest(
                 f"The sealed file is {report.verdict}: {' '.join(report.reasons) or 'of another document'}"
@@ -106,7 +106,7 @@ class Verification:
             raise BadRequest("The timestamp next to the sealed file does not belong to its seal")
         await _demand_evidence(held, inside, report, vouched_by=(Anchors(roots, crls, timestamp_roots), now))
 
-    async def _proof(self, row: ArchiveRow, name: str, receipt: Receipt) -> bool:
+    async def _proof(self, row: ArchiveRow, name: str, receipt: PackageReceipt) -> bool:
         """Whether a published root vouches for the package; BadRequest if it should and does not."""
         number = row.tree
         tree = None if number is None else await self._db.read(lambda tx: store.tree(tx, number))
@@ -115,50 +115,50 @@ class Verification:
         root = await self._root(tree.number)
         if root.unseen:
             return False  # where the root is, its proofs are
-        content = await fetched(self._target, proofs.proof_name(name, tree), limits.ARCHIVE_JSON_BYTES)
+        content = await fetch(self._target, proofs.proof_name(name, tree), limits.ARCHIVE_JSON_BYTES)
         if not proofs.holds(proofs.read_proof(content), name, receipt.sha256, receipt.size_bytes, tree):
             raise BadRequest("The proof next to the package does not lead to the root of its day")
         return root.proven
 
-    async def _root(self, number: int) -> Verdict:
+    async def _root(self, number: int) -> ArchiveVerdict:
         if number not in self._roots:
             self._roots[number] = await self._judged(number)
         return self._roots[number]
 
-    async def _judged(self, number: int) -> Verdict:
+    async def _judged(self, number: int) -> ArchiveVerdict:
         tree, before, rows = await self._db.read(
             lambda tx: (store.tree(tx, number), store.tree(tx, number - 1), store.leaves(tx, number))
         )
         if tree is None:
-            return Verdict("root", f"root {number}", problem="The root is missing in the database")
+            return ArchiveVerdict("root", f"root {number}", problem="The root is missing in the database")
         has_timestamp = tree.token is not None
         name = proofs.root_name(tree) if has_timestamp else f"root {number} of {tree.day}"
         try:
             _demand_whole(tree, before, rows)
             if tree.published_at is None:
-                return Verdict("root", name, unseen=f"It is not published yet. {tree.error or ''}".strip())
+                return ArchiveVerdict("root", name, unseen=f"It is not published yet. {tree.error or ''}".strip())
             location = tree.location or _guessed(name, rows, self._target)
             if location != self._target.location(name):
-                return Verdict("root", name, unseen=_elsewhere(location))
+                return ArchiveVerdict("root", name, unseen=_elsewhere(location))
             await self._published(tree, name, tree.published_at)
         except NotFound:
-            return Verdict("root", name, problem="The root is missing in the archive")
+            return ArchiveVerdict("root", name, problem="The root is missing in the archive")
         except Unavailable as error:
-            return Verdict("root", name, unseen=error.message)
-        except DeedboxError as error:
-            return Verdict("root", name, problem=error.message)
-        return Verdict("root", name, proven=True)
+            return ArchiveVerdict("root", name, unseen=error.message)
+        except ServiceError as error:
+            return ArchiveVerdict("root", name, problem=error.message)
+        return ArchiveVerdict("root", name, proven=True)
 
     async def _published(self, tree: Tree, name: str, published_at: str) -> None:
         """BadRequest unless the root lies there as it was published, time-stamped in time by a trusted authority."""
         if tree.token is None:
             raise BadRequest("The root was published, but its timestamp is missing in the database")
-        if await fetched(self._target, name, limits.ARCHIVE_JSON_BYTES) != proofs.root_file(tree):
+        if await fetch(self._target, name, limits.ARCHIVE_JSON_BYTES) != proofs.root_file(tree):
             raise BadRequest("The root in the archive is not the one that was published")
         anchors = await self._archive.authority.trusted(None)
         said = (tree.token, proofs.statement(tree), *anchors)
         found = await self._archive.workshop.run("deedbox.pdf.timestamped:verify_token", *said)
-        told = msgspec.convert(found, Told)
+        told = msgspec.convert(found, TokenReport)
         if not told.trusted:
             raise BadRequest(
                 "The root's timestamp comes from an authority that this server does not trust. If it comes from"
@@ -173,7 +173,7 @@ def _elsewhere(location: str) -> str:
     return f"It lies at {location}, and not in the archive that DEEDBOX_ARCHIVE_URL names now"
 
 
-def _guessed(name: str, rows: Sequence[ArchiveRow], target: Target) -> str:
+def _guessed(name: str, rows: Sequence[ArchiveRow], target: ArchiveTarget) -> str:
     """The place of a root that has none noted: the archive that its packages were pushed to."""
     receipt = rows[0].receipt if rows else None
     package_at = rows[0].bag.name if rows else ""
@@ -192,14 +192,14 @@ def _demand_whole(tree: Tree, before: Tree | None, rows: Sequence[ArchiveRow]) -
         raise BadRequest("The root does not stand for the packages that the database knows of")
 
 
-def _stream(held: SpooledFile, inside: Contents, path: str) -> Stream:
+def _stream(held: SpooledFile, inside: PackageContents, path: str) -> Stream:
     place = inside.payload.get(path)
     if place is None:
         raise BadRequest(f"The package has no {path}")
     return Stream(place.size_bytes, pieces(held.file, place.start, place.size_bytes))
 
 
-async def _read(held: SpooledFile, inside: Contents, path: str) -> bytes:
+async def _read(held: SpooledFile, inside: PackageContents, path: str) -> bytes:
     stream = _stream(held, inside, path)
     if stream.size_bytes > limits.EVIDENCE_BYTES:
         raise BadRequest(f"The file {path} in the package is too large")
@@ -207,7 +207,7 @@ async def _read(held: SpooledFile, inside: Contents, path: str) -> bytes:
 
 
 async def _demand_evidence(
-    held: SpooledFile, inside: Contents, report: Report, vouched_by: tuple[Anchors, str]
+    held: SpooledFile, inside: PackageContents, report: VerificationReport, vouched_by: tuple[Anchors, str]
 ) -> None:
     """BadRequest unless the evidence is that of the seal, and the originals are those that it names."""
     told = evidence.parse(await _read(held, inside, package.EVIDENCE_JSON))
@@ -230,7 +230,7 @@ async def _demand_evidence(
         raise BadRequest(" ".join(reasons))
 
 
-async def _beginning(held: SpooledFile, inside: Contents, size_bytes: int) -> str:
+async def _beginning(held: SpooledFile, inside: PackageContents, size_bytes: int) -> str:
     """The hash of so many bytes of the sealed file."""
     place, found = inside.payload[package.SEALED_PDF], hashlib.sha256()
     async for piece in pieces(held.file, place.start, min(size_bytes, place.size_bytes)):

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from deedbox import VERSION
 from deedbox.assistant import toolbox
-from deedbox.assistant.api import Api, Refused
+from deedbox.assistant.api import Api, ApiRefusal
 from deedbox.assistant.tool import NOTICE, Tool, readable, schema
 
 _INSTRUCTIONS = (
@@ -21,13 +21,13 @@ _INSTRUCTIONS = (
 )
 
 
-def serving(api: Api) -> Server[Any]:
+def create_server(api: Api) -> Server[Any]:
     """A server whose tools ask this API; it keeps nothing between two requests."""
 
     async def offer(_: ServerRequestContext[Any], __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         try:
-            return types.ListToolsResult(tools=[_described(tool.name) for tool in await toolbox.offered(api)])
-        except Refused as refused:
+            return types.ListToolsResult(tools=[_described(tool.name) for tool in await toolbox.available_tools(api)])
+        except ApiRefusal as refused:
             raise MCPError(types.INTERNAL_ERROR, str(refused)) from refused
 
     async def call(_: ServerRequestContext[Any], asked: types.CallToolRequestParams) -> types.CallToolResult:
@@ -35,7 +35,7 @@ def serving(api: Api) -> Server[Any]:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {asked.name[:100]}")
         try:
             outcome = await toolbox.call(api, asked.name, asked.arguments or {})
-        except Refused as refused:
+        except ApiRefusal as refused:
             return types.CallToolResult(content=[types.TextContent(text=str(refused))], is_error=True)
         return types.CallToolResult(
             content=[types.TextContent(text=readable(outcome))],

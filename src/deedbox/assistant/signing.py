@@ -4,51 +4,51 @@ from typing import Annotated
 
 import msgspec
 
-from deedbox.assistant.api import Api, Asked, answer, get, post
-from deedbox.assistant.tool import Cursor, DocumentId, Limit, Outcome, TemplateId, Tool, described
+from deedbox.assistant.api import Api, ApiRequest, answer, get, post
+from deedbox.assistant.tool import Cursor, DocumentId, Limit, TemplateId, Tool, ToolOutcome, describe
 from deedbox.kernel import limits
 
 
 class ListTemplates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    named: Annotated[str, described("Only those whose name holds this.", min_length=1, max_length=255)] | None = None
+    named: Annotated[str, describe("Only those whose name holds this.", min_length=1, max_length=255)] | None = None
     limit: Limit = limits.TOOL_ITEMS_DEFAULT
     cursor: Cursor | None = None
 
 
-class Role(msgspec.Struct, frozen=True):
+class RoleSummary(msgspec.Struct, frozen=True):
     name: str
-    order: Annotated[int, described("Lower ones sign first.")]
-    signers: Annotated[int | None, described("How many people it takes; null: one or more.")]
+    order: Annotated[int, describe("Lower ones sign first.")]
+    signers: Annotated[int | None, describe("How many people it takes; null: one or more.")]
 
 
-class Field(msgspec.Struct, frozen=True):
-    label: Annotated[str | None, described("By this name prepare_draft takes a value.")]
+class FieldSummary(msgspec.Struct, frozen=True):
+    label: Annotated[str | None, describe("By this name prepare_draft takes a value.")]
     type: str
-    party: Annotated[str | None, described("The role that fills it.")]
+    party: Annotated[str | None, describe("The role that fills it.")]
     required: bool
 
 
-class Template(msgspec.Struct, frozen=True):
+class TemplateSummary(msgspec.Struct, frozen=True):
     id: str
     name: str
-    status: Annotated[str, described("Drafts can be created from it when it is `ready`.")]
-    roles: list[Role]
-    fields: list[Field]
+    status: Annotated[str, describe("Drafts can be created from it when it is `ready`.")]
+    roles: list[RoleSummary]
+    fields: list[FieldSummary]
 
 
 class Templates(msgspec.Struct, frozen=True):
-    templates: list[Template]
+    templates: list[TemplateSummary]
     next_cursor: str | None
 
 
-async def list_templates(api: Api, wanted: ListTemplates) -> Outcome:
+async def list_templates(api: Api, wanted: ListTemplates) -> ToolOutcome:
     asked = get("/api/v1/templates", q=wanted.named, limit=wanted.limit, cursor=wanted.cursor)
     heard = await answer(api, asked, Templates)
     said = f"{len(heard.templates)} templates" + ("." if heard.next_cursor is None else "; there are more.")
-    return Outcome(heard, said, [_template(one) for one in heard.templates])
+    return ToolOutcome(heard, said, [_template(one) for one in heard.templates])
 
 
-def _template(template: Template) -> str:
+def _template(template: TemplateSummary) -> str:
     roles = ", ".join(role.name for role in template.roles)
     labels = ", ".join(sorted({field.label for field in template.fields if field.label}))
     return (
@@ -56,27 +56,27 @@ def _template(template: Template) -> str:
     )
 
 
-class Person(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: Annotated[str, described("As it stands on the certificate.", max_length=limits.SIGNER_NAME_CHARS)]
-    email: Annotated[str, described("Where the invitation will go.", max_length=limits.EMAIL_CHARS)]
+class PersonSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: Annotated[str, describe("As it stands on the certificate.", max_length=limits.SIGNER_NAME_CHARS)]
+    email: Annotated[str, describe("Where the invitation will go.", max_length=limits.EMAIL_CHARS)]
 
 
-People = Annotated[list[Person], described("One or several.", min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
+People = Annotated[list[PersonSummary], describe("One or several.", min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
 
 
 class PrepareDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     template_id: TemplateId
     roles: Annotated[
         dict[str, People],
-        described("Who has which role of the template, by the role's name.", max_length=limits.DOCUMENT_PARTIES),
+        describe("Who has which role of the template, by the role's name.", max_length=limits.DOCUMENT_PARTIES),
     ]
     values: Annotated[
-        dict[str, str], described("What stands in fields, by their labels.", max_length=limits.DOCUMENT_FIELDS)
+        dict[str, str], describe("What stands in fields, by their labels.", max_length=limits.DOCUMENT_FIELDS)
     ] = {}
-    title: Annotated[str, described("The template's name unless given.", max_length=limits.TITLE_CHARS)] | None = None
+    title: Annotated[str, describe("The template's name unless given.", max_length=limits.TITLE_CHARS)] | None = None
 
 
-class Signer(msgspec.Struct, frozen=True):
+class SignerSummary(msgspec.Struct, frozen=True):
     name: str
     email: str
     status: str
@@ -84,24 +84,24 @@ class Signer(msgspec.Struct, frozen=True):
     decline_reason: str | None
 
 
-class Party(msgspec.Struct, frozen=True):
+class PartySummary(msgspec.Struct, frozen=True):
     name: str
     order: int
     status: str
-    signers: list[Signer]
+    signers: list[SignerSummary]
 
 
-class Progress(msgspec.Struct, frozen=True):
+class SigningProgress(msgspec.Struct, frozen=True):
     signers_total: int
     signers_signed: int
 
 
-class State(msgspec.Struct, frozen=True):
+class DocumentSummary(msgspec.Struct, frozen=True):
     id: str
     title: str
-    status: Annotated[str, described("A `draft` was sent to nobody; `completed` is signed by all and sealed.")]
-    parties: list[Party]
-    progress: Progress
+    status: Annotated[str, describe("A `draft` was sent to nobody; `completed` is signed by all and sealed.")]
+    parties: list[PartySummary]
+    progress: SigningProgress
     created_at: str
     sent_at: str | None
     completed_at: str | None
@@ -110,11 +110,11 @@ class State(msgspec.Struct, frozen=True):
     error: str | None
 
 
-async def prepare_draft(api: Api, wanted: PrepareDraft) -> Outcome:
+async def prepare_draft(api: Api, wanted: PrepareDraft) -> ToolOutcome:
     new = {"template_id": wanted.template_id, "roles": wanted.roles, "values": wanted.values, "send": False}
     if wanted.title is not None:
         new["title"] = wanted.title
-    state = await answer(api, post("/api/v1/documents", new), State)
+    state = await answer(api, post("/api/v1/documents", new), DocumentSummary)
     return _outcome(state, "The draft was created and nobody was notified. A person must review and send it. ")
 
 
@@ -122,23 +122,23 @@ class OneDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     document_id: DocumentId
 
 
-async def document_state(api: Api, wanted: OneDocument) -> Outcome:
-    return _outcome(await answer(api, get(f"/api/v1/documents/{wanted.document_id}"), State))
+async def document_state(api: Api, wanted: OneDocument) -> ToolOutcome:
+    return _outcome(await answer(api, get(f"/api/v1/documents/{wanted.document_id}"), DocumentSummary))
 
 
-async def send_draft(api: Api, wanted: OneDocument) -> Outcome:
-    state = await answer(api, Asked("POST", f"/api/v1/documents/{wanted.document_id}/send"), State)
+async def send_draft(api: Api, wanted: OneDocument) -> ToolOutcome:
+    state = await answer(api, ApiRequest("POST", f"/api/v1/documents/{wanted.document_id}/send"), DocumentSummary)
     return _outcome(state, "It is sent. ")
 
 
-def _outcome(state: State, before: str = "") -> Outcome:
+def _outcome(state: DocumentSummary, before: str = "") -> ToolOutcome:
     signed = f"{state.progress.signers_signed} of {state.progress.signers_total} have signed"
     said = f"{before}{state.id} is {state.status}; {signed}."
     lines = [state.title, *(line for party in state.parties for line in _party(party))]
-    return Outcome(state, said, ["\n".join(lines)])
+    return ToolOutcome(state, said, ["\n".join(lines)])
 
 
-def _party(party: Party) -> list[str]:
+def _party(party: PartySummary) -> list[str]:
     lines = [f"{party.name} (order {party.order}): {party.status}"]
     for signer in party.signers:
         reason = f", because: {signer.decline_reason}" if signer.decline_reason else ""
@@ -162,7 +162,7 @@ TOOLS = [
         "Makes a draft from a template, with people in its roles and values in its fields. A draft is sent to nobody.",
         "documents:write",
         PrepareDraft,
-        State,
+        DocumentSummary,
         prepare_draft,
         "prepares",
     ),
@@ -172,7 +172,7 @@ TOOLS = [
         "Where a document to be signed stands: who has signed, who is waited for, who has declined and why.",
         "documents:read",
         OneDocument,
-        State,
+        DocumentSummary,
         document_state,
     ),
     Tool(
@@ -181,7 +181,7 @@ TOOLS = [
         "Sends a draft to its signers: they get mails, and it cannot be taken back unseen. Ask a person first.",
         "documents:send",
         OneDocument,
-        State,
+        DocumentSummary,
         send_draft,
         "sends",
     ),

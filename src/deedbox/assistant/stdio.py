@@ -3,11 +3,11 @@
 from mcp.server.stdio import stdio_server
 
 from deedbox.assistant.api import Api
-from deedbox.assistant.server import serving
+from deedbox.assistant.server import create_server
 
 
 async def serve(api: Api) -> None:
     """Serves until the input ends."""
-    server = serving(api)
+    server = create_server(api)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

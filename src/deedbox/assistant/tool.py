@@ -15,7 +15,7 @@ NOTICE = (
 )
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ToolOutcome(msgspec.Struct, frozen=True):
     """What a tool tells, for a program and for a reader."""
 
     data: msgspec.Struct
@@ -33,25 +33,23 @@ class Tool(msgspec.Struct, frozen=True):
     """Without it, the key is not offered the tool; that the API asks for it stays so."""
     takes: type[msgspec.Struct]
     gives: type[msgspec.Struct]
-    run: Callable[[Api, Any], Awaitable[Outcome]]
+    run: Callable[[Api, Any], Awaitable[ToolOutcome]]
     effect: Literal["reads", "prepares", "sends"] = "reads"
 
 
-def described(text: str, **bounds: Any) -> Meta:
+def describe(text: str, **bounds: Any) -> Meta:
     """What a tool's argument or answer is, and within which bounds."""
     return Meta(description=text, **bounds)
 
 
 # Nothing that a path could not hold as it is: an id never leads to another route than the tool's own.
 LibraryId = Annotated[
-    str, described("The `doc_id` of a document of the library.", pattern="^upl_[0-9A-Z]{26}$", max_length=30)
+    str, describe("The `doc_id` of a document of the library.", pattern="^upl_[0-9A-Z]{26}$", max_length=30)
 ]
-DocumentId = Annotated[
-    str, described("The id of a document to be signed.", pattern="^doc_[0-9A-Z]{26}$", max_length=30)
-]
-TemplateId = Annotated[str, described("The id of a template.", pattern="^tpl_[0-9A-Z]{26}$", max_length=30)]
-Limit = Annotated[int, described("How many at most.", ge=1, le=limits.TOOL_ITEMS)]
-Cursor = Annotated[str, described("`next_cursor` of the page before.", max_length=limits.CURSOR_CHARS)]
+DocumentId = Annotated[str, describe("The id of a document to be signed.", pattern="^doc_[0-9A-Z]{26}$", max_length=30)]
+TemplateId = Annotated[str, describe("The id of a template.", pattern="^tpl_[0-9A-Z]{26}$", max_length=30)]
+Limit = Annotated[int, describe("How many at most.", ge=1, le=limits.TOOL_ITEMS)]
+Cursor = Annotated[str, describe("`next_cursor` of the page before.", max_length=limits.CURSOR_CHARS)]
 
 
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
@@ -61,7 +59,7 @@ def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     return {**whole, "$defs": parts} if parts else whole
 
 
-def readable(outcome: Outcome) -> str:
+def readable(outcome: ToolOutcome) -> str:
     """The outcome as text. Lines that its material cannot hold itself, as they carry its hash, stand around it."""
     parts = [outcome.said]
     if outcome.material:

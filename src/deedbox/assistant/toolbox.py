@@ -6,8 +6,8 @@ import msgspec
 
 from deedbox.accounts import scopes
 from deedbox.assistant import library, signing, verification
-from deedbox.assistant.api import Api, Refused, answer, get
-from deedbox.assistant.tool import Outcome, Tool
+from deedbox.assistant.api import Api, ApiRefusal, answer, get
+from deedbox.assistant.tool import Tool, ToolOutcome
 from deedbox.kernel import traces, validation_errors
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*library.TOOLS, *signing.TOOLS, *verification.TOOLS)}
@@ -24,18 +24,18 @@ class _Me(msgspec.Struct):
     key: _Key
 
 
-async def offered(api: Api) -> list[Tool]:
+async def available_tools(api: Api) -> list[Tool]:
     """The tools for which the key in use has the scope."""
-    mine = scopes.granted(" ".join((await answer(api, get("/api/v1/me"), _Me)).key.scopes))
+    mine = scopes.expand_scopes(" ".join((await answer(api, get("/api/v1/me"), _Me)).key.scopes))
     return [tool for tool in TOOLS.values() if tool.scope in mine]
 
 
-async def call(api: Api, name: str, arguments: dict[str, Any]) -> Outcome:
+async def call(api: Api, name: str, arguments: dict[str, Any]) -> ToolOutcome:
     """What the tool tells; Refused, with the reason, for what it cannot do or the key may not."""
     tool = TOOLS[name]
     with traces.span("tool", {"deedbox.tool": name}):
         try:
             wanted = msgspec.convert(arguments, tool.takes)
         except msgspec.ValidationError as error:
-            raise Refused(f"{name}: {validation_errors.named(tool.takes, error)}") from error
+            raise ApiRefusal(f"{name}: {validation_errors.describe(tool.takes, error)}") from error
         return await tool.run(api, wanted)

@@ -11,15 +11,15 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from deedbox.authority import issue, ledger, pkcs12, store
 from deedbox.authority.ledger import AUTHORITIES, ISSUING, ROOT, TIMESTAMP, CertificateChain, Ledger
-from deedbox.authority.pkcs11 import Token
+from deedbox.authority.pkcs11 import HardwareToken
 from deedbox.authority.store import CertificateRow
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.crypto import Box, Secret
+from deedbox.kernel.crypto import Secret, ValueCipher
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.rotation import EncryptedColumn
-from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
+from deedbox.pdf.cms import CmsSigner, DistantKey, PrivateKey
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
 
@@ -30,7 +30,7 @@ ENCRYPTED_KEYS = EncryptedColumn(
 Reason = Literal["unspecified", "keyCompromise", "cessationOfOperation", "superseded", "affiliationChanged"]
 
 
-class Certificate(msgspec.Struct, frozen=True):
+class CertificateSummary(msgspec.Struct, frozen=True):
     """A certificate as people see it."""
 
     id: str
@@ -61,10 +61,10 @@ class Certificates:
     def __init__(
         self,
         db: Database,
-        box: Box,
+        box: ValueCipher,
         clock: Clock,
         base_url: str | None,
-        token: Token | None = None,
+        token: HardwareToken | None = None,
         timestamp_roots: Sequence[bytes] = (),
     ) -> None:
         self._db = db
@@ -109,7 +109,7 @@ class Certificates:
         """The installation's time-stamp unit."""
         chain = await self._chain(TIMESTAMP)
         if self._unit is None or self._unit[0] != chain:
-            signer = Signer(self._ledger.key_of(chain.row), chain.row.certificate, chain.above)
+            signer = CmsSigner(self._ledger.key_of(chain.row), chain.row.certificate, chain.above)
             self._unit = chain, Timestamper(signer, chain.crls)
         return self._unit[1]
 
@@ -121,33 +121,33 @@ class Certificates:
         """The certificate, in DER, of an authority, named as for `crl`."""
         return (await self._authority(name)).certificate
 
-    async def listed(self) -> list[Certificate]:
+    async def listed(self) -> list[CertificateSummary]:
         """Every certificate there is or was, oldest first."""
         return [_shown(row) for row in await self._db.read(store.every)]
 
-    async def of_workspace(self, workspace_id: str) -> list[Certificate]:
+    async def of_workspace(self, workspace_id: str) -> list[CertificateSummary]:
         """The authorities, the time-stamp units and what this workspace seals with, oldest first; makes none."""
         uses = (ROOT, ISSUING, TIMESTAMP, ledger.seal_slot(workspace_id))
         return [_shown(row) for row in await self._db.read(lambda tx: store.in_slots(tx, uses))]
 
-    async def revoke(self, certificate_id: str, reason: Reason = "unspecified") -> Certificate:
+    async def revoke(self, certificate_id: str, reason: Reason = "unspecified") -> CertificateSummary:
         """The certificate, which is used no more; the CRL says so from now on."""
         now = self._clock.now()
         return _shown(await self._db.write(lambda tx: self._ledger.revoke(tx, certificate_id, reason, now)))
 
-    async def renew(self, use: Literal["root", "issuing", "timestamp"] | str) -> Certificate:
+    async def renew(self, use: Literal["root", "issuing", "timestamp"] | str) -> CertificateSummary:
         """A new certificate in place of the one in use, which stays good for what it has signed."""
         if use not in (*AUTHORITIES, TIMESTAMP) and not use.startswith(ledger.seal_slot("")):
             raise NotFound("There is no certificate with this use. The uses are root, issuing, timestamp and seal.")
         return _shown(await self._written(self._ledger.replaced, use))
 
-    async def renew_seal(self, workspace_id: str) -> Certificate:
+    async def renew_seal(self, workspace_id: str) -> CertificateSummary:
         """A new seal certificate of this installation for the workspace, also in place of one that it brought."""
         if self._token is not None:
             raise Conflict("The settings put the seal key into a token: take out DEEDBOX_PKCS11_MODULE first.")
         return await self.renew(ledger.seal_slot(workspace_id))
 
-    async def use_pkcs12(self, workspace_id: str, data: bytes, password: Secret | None) -> Certificate:
+    async def use_pkcs12(self, workspace_id: str, data: bytes, password: Secret | None) -> CertificateSummary:
         """The workspace seals with its own certificate from now on; BadRequest if seals with it would not hold."""
         now = self._clock.now()
         # In a thread: a PKCS #12 file says itself how long it takes to open.
@@ -158,7 +158,7 @@ class Certificates:
             )
         )
 
-    async def _use_token(self, token: Token, workspace_id: str) -> None:
+    async def _use_token(self, token: HardwareToken, workspace_id: str) -> None:
         """Puts the token's certificate into the workspace's slot, unless the workspace brought its own."""
         slot, now = ledger.seal_slot(workspace_id), self._clock.now()
         row = await self._db.read(partial(store.in_slot, slot=slot))
@@ -214,11 +214,11 @@ class Certificates:
         return row
 
 
-def _shown(row: CertificateRow) -> Certificate:
+def _shown(row: CertificateRow) -> CertificateSummary:
     from cryptography import x509
 
     certificate = x509.load_der_x509_certificate(row.certificate)
-    return Certificate(
+    return CertificateSummary(
         id=row.id,
         use=row.slot,
         subject=certificate.subject.rfc4514_string(),
@@ -236,7 +236,7 @@ __all__ = [
     "ISSUING",
     "ROOT",
     "TIMESTAMP",
-    "Certificate",
+    "CertificateSummary",
     "Certificates",
     "Reason",
     "SealIdentity",

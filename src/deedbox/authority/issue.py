@@ -65,7 +65,7 @@ def make_root(organization: str, *, now: datetime) -> Issued:
     return Issued(key, _authority(builder, path_length=1).sign(key, hashes.SHA256()))
 
 
-def make_issuing(root: Issued, organization: str, addresses: Addresses | None, *, now: datetime) -> Issued:
+def issue_intermediate(root: Issued, organization: str, addresses: Addresses | None, *, now: datetime) -> Issued:
     key = _new_key()
     name = _name(f"Deedbox Document Issuing {_fingerprint(key)}", organization)
     builder = _issued(name, key, root, ISSUING_LIFE, addresses, now)

@@ -11,7 +11,7 @@ from deedbox.authority import issue, store
 from deedbox.authority.issue import Addresses, Issued, Revoked
 from deedbox.authority.store import CertificateRow
 from deedbox.kernel.clock import instant, moment
-from deedbox.kernel.crypto import Box
+from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.ids import new_id
@@ -66,7 +66,7 @@ def chain_of(row: CertificateRow) -> list[bytes]:
 
 
 class Ledger:
-    def __init__(self, box: Box, base_url: str | None) -> None:
+    def __init__(self, box: ValueCipher, base_url: str | None) -> None:
         self._box = box
         self._base_url = base_url
         self._organization = (urlsplit(base_url).hostname if base_url else None) or "Deedbox"
@@ -202,7 +202,7 @@ class Ledger:
             return issue.make_root(self._organization, now=now)
         above, addresses = self._loaded(issuer), self._addresses(issuer.id)
         if slot == ISSUING:
-            return issue.make_issuing(above, self._organization, addresses, now=now)
+            return issue.issue_intermediate(above, self._organization, addresses, now=now)
         if slot == TIMESTAMP:
             return issue.make_timestamp_unit(above, self._organization, addresses, now=now)
         name = store.workspace_name(tx, slot.removeprefix(_SEAL))

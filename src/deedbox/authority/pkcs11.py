@@ -36,7 +36,7 @@ class TokenFailed(Unavailable):
     """The token with the seal key cannot be used now; the message says why."""
 
 
-class Choice(NamedTuple):
+class KeyChoice(NamedTuple):
     """Which key of which token, by the settings."""
 
     module: Path
@@ -53,15 +53,15 @@ class TokenCertificate(NamedTuple):
     chain: list[bytes]
 
 
-def chosen(settings: Settings) -> "Token | None":
+def chosen(settings: Settings) -> "HardwareToken | None":
     """The token that the settings name, which is not opened yet; SetupError if it never can be."""
     if settings.pkcs11_module is None or settings.pkcs11_token is None or settings.pkcs11_key is None:
         return None
     for name, path in (("MODULE", settings.pkcs11_module), ("CERTIFICATE_FILE", settings.pkcs11_certificate_file)):
         if path is not None and not path.is_file():
             raise SetupError(f"The file {path} of DEEDBOX_PKCS11_{name} does not exist.", "Correct the setting.")
-    return Token(
-        Choice(
+    return HardwareToken(
+        KeyChoice(
             settings.pkcs11_module,
             settings.pkcs11_token,
             settings.pkcs11_key,
@@ -74,7 +74,7 @@ def chosen(settings: Settings) -> "Token | None":
 class TokenKey:
     """The private key in the token, as a signer sees it."""
 
-    def __init__(self, token: "Token", public: PublicKey) -> None:
+    def __init__(self, token: "HardwareToken", public: PublicKey) -> None:
         self._token = token
         self._public = public
 
@@ -95,10 +95,10 @@ async def with_key(identity: SealIdentity, work: Callable[[], T]) -> T:
     return await identity.key.apart(work) if isinstance(identity.key, TokenKey) else work()
 
 
-class Token:
+class HardwareToken:
     """Opened on first need, and again after it was away."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: KeyChoice) -> None:
         self._choice = choice
         # The library is started without locks of its own.
         self._turn = threading.Lock()

@@ -70,7 +70,7 @@ class RemoteTimestamper:
 
     def _checked(self, response: bytes, digest: bytes, nonce: bytes) -> bytes:
         try:
-            token, moment = timestamp.granted(response, digest, nonce)
+            token, moment = timestamp.parse_response(response, digest, nonce)
         except ValueError as error:  # Malformed, or another shape than was to be unpacked
             raise TimestampFailed(f"The timestamp authority's response is not valid: {error}") from error
         if len(token) > limits.TSA_TOKEN_BYTES:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from deedbox import VERSION
-from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.errors import ServiceError, SetupError
 
 COMMANDS = {
     "serve": "Run the server.",
@@ -72,7 +72,7 @@ def main() -> None:
         deedbox(prog_name="deedbox")
     except SetupError as error:
         _fail(error.reason, error.next_step)
-    except DeedboxError as error:
+    except ServiceError as error:
         _fail(error.message, "")
     except ModuleNotFoundError as error:
         # Without the extra `server` there are only the commands that talk to a server elsewhere.

@@ -11,7 +11,7 @@ import msgspec
 from deedbox.archive import store
 from deedbox.archive.backfill import Backfill
 from deedbox.archive.overview import Overview, overview
-from deedbox.archive.verify import Verdict
+from deedbox.archive.verify import ArchiveVerdict
 from deedbox.cli import progress, running_server
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import jobs, limits
@@ -30,16 +30,16 @@ class Pushed(msgspec.Struct, frozen=True):
     pending: int
 
 
-class Checked(msgspec.Struct):
+class ArchiveCheckReport(msgspec.Struct):
     packages: int = 0
     roots: int = 0
     proven: int = 0
     """Packages that a time-stamped root vouches for."""
     other_key: int = 0
     """Packages that only another key can vouch for; the rest of them was checked."""
-    unseen: list[Verdict] = []
+    unseen: list[ArchiveVerdict] = []
     """What was not looked at, and why."""
-    problems: list[Verdict] = []
+    problems: list[ArchiveVerdict] = []
 
 
 @click.group()
@@ -152,8 +152,8 @@ async def _tried(deedbox: Any, *, alone: bool) -> Overview:
         await asyncio.sleep(limits.PROGRESS_SECONDS)
 
 
-async def _verify(deedbox: Any, document_id: str | None) -> Checked:
-    report, verification = Checked(), deedbox.archive.verification()
+async def _verify(deedbox: Any, document_id: str | None) -> ArchiveCheckReport:
+    report, verification = ArchiveCheckReport(), deedbox.archive.verification()
     if document_id is not None:
         row = await deedbox.db.read(lambda tx: store.find(tx, document_id))
         if row is None or row.status != "archived":
@@ -163,7 +163,7 @@ async def _verify(deedbox: Any, document_id: str | None) -> Checked:
     found: Overview = await deedbox.db.read(overview)
     total = found.archived + found.trees
 
-    def tell(verdict: Verdict) -> None:
+    def tell(verdict: ArchiveVerdict) -> None:
         _count(report, verdict)
         progress.show(report.packages + report.roots, total)
 
@@ -171,7 +171,7 @@ async def _verify(deedbox: Any, document_id: str | None) -> Checked:
     return report
 
 
-def _count(report: Checked, verdict: Verdict) -> None:
+def _count(report: ArchiveCheckReport, verdict: ArchiveVerdict) -> None:
     if verdict.kind == "root":
         report.roots += 1
     else:
@@ -210,7 +210,7 @@ def _tell(pushed: Pushed, alone: bool, *, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _tell_checked(report: Checked) -> None:
+def _tell_checked(report: ArchiveCheckReport) -> None:
     amiss = sum(one.kind == "package" for one in (*report.problems, *report.unseen))
     whole = report.packages - amiss - report.other_key
     roots = report.roots - sum(one.kind == "root" for one in report.unseen)

@@ -17,19 +17,19 @@ from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.decoders import decoder
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.settings import Settings
 from deedbox.search import query
 from deedbox.search.answers.draft import UNSUPPORTED
 from deedbox.search.answers.support import Sentence
 from deedbox.search.query import Mode, Passage
-from deedbox.search.reader import Reader
+from deedbox.search.reader import SearchReader
 
 T = TypeVar("T", bound=msgspec.Struct)
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
 
-class Place(msgspec.Struct, frozen=True):
+class AnswerLocation(msgspec.Struct, frozen=True):
     doc_id: str
     filename: str
     chunk_index: int
@@ -38,18 +38,18 @@ class Place(msgspec.Struct, frozen=True):
     highlights: list[tuple[int, int]]
 
 
-class Result(msgspec.Struct, frozen=True):
+class AskResult(msgspec.Struct, frozen=True):
     chunk_id: str
     text: str
     score: float
-    metadata: Place
+    metadata: AnswerLocation
 
 
 class _Found(msgspec.Struct, frozen=True):
-    results: list[Result]
+    results: list[AskResult]
 
 
-class Written(msgspec.Struct, frozen=True):
+class WrittenAnswer(msgspec.Struct, frozen=True):
     """An answer in sentences, as the server gives it too."""
 
     answer: str
@@ -57,7 +57,7 @@ class Written(msgspec.Struct, frozen=True):
     complete: bool
     model: str | None
     sentences: list[Sentence]
-    passages: list[Result]
+    passages: list[AskResult]
 
 
 class _Refusal(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ def command(data_dir: Path | None, as_json: bool, top_k: int, mode: Mode, in_sen
         _show_passages(found.results)
 
 
-def _show_answer(written: Written) -> None:
+def _show_answer(written: WrittenAnswer) -> None:
     if not written.found:
         click.echo(click.style(written.answer, bold=True))
     for sentence in written.sentences:
@@ -115,14 +115,14 @@ def _doubted(sentence: Sentence) -> str:
     return f"{sentence.text} {click.style(UNSUPPORTED, fg='red')}\n   {sentence.reason}"
 
 
-def _show_passages(found: list[Result]) -> None:
+def _show_passages(found: list[AskResult]) -> None:
     for rank, passage in enumerate(found, 1):
         _show(rank, passage)
     if not found:
         click.echo("No results found.")
 
 
-def _show(rank: int, found: Result) -> None:
+def _show(rank: int, found: AskResult) -> None:
     place = found.metadata
     page = f", page {place.page}" if place.page else ""
     heading = f" – {place.heading}" if place.heading else ""
@@ -146,7 +146,7 @@ async def _ask(deedbox: Any, settings: Settings, asked: query.Question, way: "_W
     workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
     async with running_server.is_absent(settings) as alone:
         if alone:
-            return await way.here(deedbox, Reader(workspace, documents=True), asked)
+            return await way.here(deedbox, SearchReader(workspace, documents=True), asked)
     # The server has the index open, and only one process can: so it is asked, with a key of a minute.
     new = keys.NewKey(
         name="deedbox ask", scopes=["search:query", "documents:read"], expires_at=now + timedelta(minutes=1)
@@ -168,7 +168,7 @@ async def _ask_server(settings: Settings, key: str, asked: query.Question, way: 
     from deedbox.kernel.egress import Egress, Request
 
     if not settings.address_file.exists():
-        raise DeedboxError("A server is starting or stopping on this data folder. Try again in a moment.")
+        raise ServiceError("A server is starting or stopping on this data folder. Try again in a moment.")
     address = settings.address_file.read_text(encoding="utf-8")
     host = urlsplit(address).hostname or ""
     egress = Egress((*_LOOPBACK, *settings.egress_allow))
@@ -187,32 +187,32 @@ async def _ask_server(settings: Settings, key: str, asked: query.Question, way: 
         await egress.close()
     if answer.status != 200:
         try:
-            raise DeedboxError(_REFUSAL.decode(answer.body).error)
+            raise ServiceError(_REFUSAL.decode(answer.body).error)
         except msgspec.DecodeError as error:
-            raise DeedboxError(f"{host} answered with {answer.status}, and not as Deedbox does.") from error
+            raise ServiceError(f"{host} answered with {answer.status}, and not as Deedbox does.") from error
     return decoder(way.kind).decode(answer.body)
 
 
-async def _passages(deedbox: Any, reader: Reader, asked: query.Question) -> _Found:
+async def _passages(deedbox: Any, reader: SearchReader, asked: query.Question) -> _Found:
     return _Found([_result(passage) for passage in await query.answer(deedbox.search, reader, asked)])
 
 
-async def _sentences(deedbox: Any, reader: Reader, asked: query.Question) -> Written:
+async def _sentences(deedbox: Any, reader: SearchReader, asked: query.Question) -> WrittenAnswer:
     written = await (await deedbox.answers.draft(reader, asked)).finished()
     passages = [_result(passage) for passage in written.passages]
-    return Written(written.text, written.found, written.complete, written.model, written.sentences, passages)
+    return WrittenAnswer(written.text, written.found, written.complete, written.model, written.sentences, passages)
 
 
-def _result(passage: Passage) -> Result:
+def _result(passage: Passage) -> AskResult:
     upload, chunk = passage.upload, passage.chunk
-    place = Place(upload.id, upload.filename, chunk.number, chunk.page, chunk.heading, passage.highlights)
-    return Result(passage.id, chunk.text, passage.score, place)
+    place = AnswerLocation(upload.id, upload.filename, chunk.number, chunk.page, chunk.heading, passage.highlights)
+    return AskResult(passage.id, chunk.text, passage.score, place)
 
 
 class _Way(msgspec.Struct, Generic[T], frozen=True):
     """A way to ask: in this process, or the server that has the index open."""
 
-    here: Callable[[Any, Reader, query.Question], Awaitable[T]]
+    here: Callable[[Any, SearchReader, query.Question], Awaitable[T]]
     kind: type[T]
     path: str
     seconds: float
@@ -222,4 +222,4 @@ class _Way(msgspec.Struct, Generic[T], frozen=True):
 
 
 _PASSAGES = _Way(_passages, _Found, "/query", limits.QUERY_SECONDS)
-_IN_SENTENCES = _Way(_sentences, Written, "/answer", limits.QUERY_SECONDS + limits.ANSWER_SECONDS)
+_IN_SENTENCES = _Way(_sentences, WrittenAnswer, "/answer", limits.QUERY_SECONDS + limits.ANSWER_SECONDS)

@@ -10,10 +10,10 @@ import msgspec
 
 from deedbox.cli import progress
 from deedbox.cli.options import data_option, json_option, print_json
-from deedbox.cli.server_client import connected
+from deedbox.cli.server_client import connect
 from deedbox.client import ApiError, BulkSend, Deedbox, DryRun, NewBulkSend, NoAnswer
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 
 REFUSED, NOT_ALL_SENT, PAUSED, LOST_SIGHT, INTERRUPTED = 1, 3, 4, 5, 130
 _ROWS_TOLD = 20
@@ -72,7 +72,7 @@ def command(data_dir: Path | None, as_json: bool, template: str, file: Path, **o
     asked = _Asked(**options)
     try:
         scopes = ["documents:send", "documents:read"]
-        with connected(data_dir, "deedbox bulk", scopes, key_hours=limits.FOLLOWING_KEY_HOURS) as deedbox:
+        with connect(data_dir, "deedbox bulk", scopes, key_hours=limits.FOLLOWING_KEY_HOURS) as deedbox:
             outcome = _outcome(deedbox, template, file, asked)
             code = _tell_check(outcome) if isinstance(outcome, DryRun) else _tell(deedbox, outcome, asked)
     except KeyboardInterrupt:
@@ -108,7 +108,7 @@ def _template_id(deedbox: Deedbox, template: str) -> str:
         return template
     found = [each.id for each in deedbox.templates.list(q=template) if each.name == template]
     if len(found) != 1:
-        raise DeedboxError(f"{len(found)} templates are called {template!r}. deedbox template list shows their ids.")
+        raise ServiceError(f"{len(found)} templates are called {template!r}. deedbox template list shows their ids.")
     return found[0]
 
 

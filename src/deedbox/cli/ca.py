@@ -6,7 +6,7 @@ from typing import Any, get_args
 import click
 
 from deedbox.accounts import workspaces
-from deedbox.authority import ISSUING, ROOT, TIMESTAMP, Certificate, Reason
+from deedbox.authority import ISSUING, ROOT, TIMESTAMP, CertificateSummary, Reason
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
@@ -30,7 +30,7 @@ def command() -> None:
 def show(data_dir: Path | None, as_json: bool, as_pem: bool) -> None:
     """Show the certificates; the root is made if there is none yet."""
 
-    async def work(deedbox: Any) -> tuple[bytes, list[Certificate]]:
+    async def work(deedbox: Any) -> tuple[bytes, list[CertificateSummary]]:
         return await deedbox.certificates.root_pem(), await deedbox.certificates.listed()
 
     pem, found = run(load(data_dir=data_dir), work)
@@ -55,9 +55,9 @@ def renew(data_dir: Path | None, as_json: bool, workspace_id: str | None, use: s
     What was sealed before stays valid. A new root has to be trusted anew by those who verify. `seal` also goes back
     from a certificate of your own to one of this installation."""
 
-    async def work(deedbox: Any) -> Certificate:
+    async def work(deedbox: Any) -> CertificateSummary:
         if use == SEAL:
-            made: Certificate = await deedbox.certificates.renew_seal(await _workspace(deedbox, workspace_id))
+            made: CertificateSummary = await deedbox.certificates.renew_seal(await _workspace(deedbox, workspace_id))
         else:
             made = await deedbox.certificates.renew(use)
         return made
@@ -73,8 +73,8 @@ def renew(data_dir: Path | None, as_json: bool, workspace_id: str | None, use: s
 def revoke(data_dir: Path | None, as_json: bool, reason: Reason, certificate_id: str) -> None:
     """Revoke a certificate; the next seal gets a new one."""
 
-    async def work(deedbox: Any) -> Certificate:
-        ended: Certificate = await deedbox.certificates.revoke(certificate_id, reason)
+    async def work(deedbox: Any) -> CertificateSummary:
+        ended: CertificateSummary = await deedbox.certificates.revoke(certificate_id, reason)
         return ended
 
     _print(run(load(data_dir=data_dir), work), as_json, "is revoked")
@@ -99,9 +99,9 @@ def bring(
         word = click.prompt("Password", default="", hide_input=True, show_default=False, err=True)
     data = file.read_bytes()
 
-    async def work(deedbox: Any) -> Certificate:
+    async def work(deedbox: Any) -> CertificateSummary:
         owner = await _workspace(deedbox, workspace_id)
-        brought: Certificate = await deedbox.certificates.use_pkcs12(owner, data, Secret(word) if word else None)
+        brought: CertificateSummary = await deedbox.certificates.use_pkcs12(owner, data, Secret(word) if word else None)
         return brought
 
     _print(run(load(data_dir=data_dir), work), as_json, "is in use")
@@ -117,7 +117,7 @@ async def _workspace(deedbox: Any, workspace_id: str | None) -> str:
     return found
 
 
-def _print(certificate: Certificate, as_json: bool, what: str) -> None:
+def _print(certificate: CertificateSummary, as_json: bool, what: str) -> None:
     if as_json:
         print_json(certificate)
     else:

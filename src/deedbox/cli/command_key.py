@@ -8,15 +8,15 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 
 
-async def make(deedbox: Any, purpose: str, scopes: list[str], hours: int = limits.COMMAND_KEY_HOURS) -> keys.MadeKey:
+async def make(deedbox: Any, purpose: str, scopes: list[str], hours: int = limits.COMMAND_KEY_HOURS) -> keys.CreatedKey:
     """A key for a command; one that is killed leaves it to its end."""
     now = deedbox.clock.now()
     new = keys.NewKey(name=purpose, scopes=scopes, expires_at=now + timedelta(hours=hours))
 
-    def create(tx: Tx) -> keys.MadeKey:
+    def create(tx: Tx) -> keys.CreatedKey:
         return keys.create(tx, workspaces.operator(workspaces.ensure(tx, now=now).id), new, now=now)
 
-    made: keys.MadeKey = await deedbox.db.write(create)
+    made: keys.CreatedKey = await deedbox.db.write(create)
     return made
 
 

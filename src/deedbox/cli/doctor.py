@@ -14,9 +14,9 @@ from deedbox.cli.finding import Finding
 from deedbox.cli.options import data_option, json_option, need_installation, print_json
 from deedbox.kernel import jobs, limits, settings
 from deedbox.kernel.clock import SystemClock
-from deedbox.kernel.crypto import Box
+from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import health
-from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.errors import ServiceError, SetupError
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.settings import Settings
 
@@ -102,7 +102,7 @@ def _server(loaded: Settings) -> Iterator[Finding]:
         return
     step = "Run doctor with the server's environment and settings file, or restart the server with these."
     try:
-        names = server_settings.differing(loaded)
+        names = server_settings.compare_settings(loaded)
     except ValueError:
         yield Finding("server", "bad", "it runs with a different master key than this command", step)
         return
@@ -118,7 +118,7 @@ def _guarded(check: Check, loaded: Settings) -> Iterator[Finding]:
         yield from check(loaded)
     except SetupError as error:
         yield Finding(check.__name__.strip("_").replace("_", " "), "bad", error.reason, error.next_step)
-    except (DeedboxError, OSError) as error:
+    except (ServiceError, OSError) as error:
         yield Finding(check.__name__.strip("_").replace("_", " "), "bad", str(error), "See the server's log.")
 
 
@@ -163,7 +163,7 @@ def _master_key(loaded: Settings) -> Iterator[Finding]:
     if not loaded.ring.exists():
         yield Finding("master key", "bad", f"{loaded.ring} is missing", "Restore it from a backup.")
         return
-    Box(loaded.ring)
+    ValueCipher(loaded.ring)
     if loaded.ring.stat().st_mode & 0o077:
         yield Finding("master key", "bad", f"{loaded.ring} can be read by others", f"chmod 600 {loaded.ring}")
     else:
@@ -184,7 +184,7 @@ def _tools(_: Settings) -> Iterator[Finding]:
             await sandbox.close()
 
     asyncio.run(try_sandbox())
-    if reason := seccomp.missing():
+    if reason := seccomp.missing_reason():
         step = "SECURITY.md says what then still holds. Linux on x86_64 and aarch64 filters them."
         yield Finding("tools", "note", f"a sandbox starts, and its system calls are not filtered: {reason}", step)
     else:
@@ -195,7 +195,7 @@ def _fonts(_: Settings) -> Iterator[Finding]:
     """Marks and certificates are set in the fonts of packages, never in those of the system."""
     from deedbox.pdf import fonts
 
-    if lacking := fonts.missing():
+    if lacking := fonts.missing_packages():
         text = f"{len(lacking)} are missing, such as {lacking[0]}: names in their letters are refused"
         yield Finding(
             "fonts", "bad", text, "Reinstall Deedbox with all of its dependencies: pip install 'deedbox[server]'"
@@ -216,8 +216,8 @@ def _converters(loaded: Settings) -> Iterator[Finding]:
     )
     for source, files, program in known:
         try:
-            convert.check_installed(source, unconfined=loaded.converters == "unconfined")
-        except DeedboxError:
+            convert.require_converter(source, unconfined=loaded.converters == "unconfined")
+        except ServiceError:
             step = convert.INSTALL[source]
             yield Finding(files, "note", f"{files} files are refused: {program} is not installed", step)
             continue
@@ -277,7 +277,7 @@ def _mail(loaded: Settings) -> Iterator[Finding]:
     try:
         asyncio.run(relay.check())
         yield Finding("mail", "good", f"{relay.demand_server()} answers; mail comes from {loaded.mail_from}")
-    except DeedboxError as error:
+    except ServiceError as error:
         yield Finding("mail", "bad", error.message, "Check DEEDBOX_SMTP_URL, then: deedbox mail test ADDRESS")
     if loaded.base_url is None:
         yield Finding("mail", "bad", "links in mail would lead to this machine only", "Set DEEDBOX_BASE_URL.")
@@ -289,7 +289,7 @@ def _database(loaded: Settings) -> Iterator[Finding]:
     from deedbox import wiring
 
     async def look() -> tuple[list[str], dict[str, jobs.Backlog], list[str]]:
-        async with wiring.opened(loaded) as deedbox:
+        async with wiring.open_installation(loaded) as deedbox:
             problems, backlogs = await deedbox.db.read(health.problems), await deedbox.backlogs()
             return problems, backlogs, await deedbox.blobs.lost(deedbox.db)
 

@@ -9,9 +9,9 @@ from typing import Any
 from deedbox.cli.finding import Finding
 from deedbox.kernel import limits
 from deedbox.kernel.egress import Egress
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.settings import Settings
-from deedbox.search.endpoint import Endpoint
+from deedbox.search.endpoint import ModelEndpoint
 
 _PRIVATE = "an address that is not public needs DEEDBOX_EGRESS_ALLOW."
 
@@ -21,7 +21,7 @@ def embeddings(loaded: Settings) -> Iterator[Finding]:
         return
     from deedbox.search.embed.remote import RemoteEmbedder
 
-    endpoint = Endpoint(loaded.embedding_url, loaded.embedding_model, loaded.embedding_key)
+    endpoint = ModelEndpoint(loaded.embedding_url, loaded.embedding_model, loaded.embedding_key)
     what, size, overlap = f"{endpoint.model} at {endpoint.url}", loaded.chunk_size, loaded.chunk_overlap
 
     async def ask(egress: Egress) -> str:
@@ -46,7 +46,7 @@ def reranker(loaded: Settings) -> Iterator[Finding]:
         try:
             await Reranker(lambda: egress, url, loaded.rerank_model, loaded.rerank_key).ask("yes", ["yes"])
         except RerankFailed as failed:
-            raise DeedboxError(f"{url}: {failed}") from failed
+            raise ServiceError(f"{url}: {failed}") from failed
         return f"{url} orders passages"
 
     step = f"Check DEEDBOX_RERANK_URL; {_PRIVATE} Answers stay in the order of the index meanwhile."
@@ -58,7 +58,7 @@ def chat(loaded: Settings) -> Iterator[Finding]:
         return
     from deedbox.search.answers.chat import Chat
 
-    endpoint = Endpoint(loaded.chat_url, loaded.chat_model, loaded.chat_key)
+    endpoint = ModelEndpoint(loaded.chat_url, loaded.chat_model, loaded.chat_key)
 
     async def ask(egress: Egress) -> str:
         asked, said = Chat(lambda: egress, endpoint), [{"role": "user", "content": "Say yes."}]
@@ -87,5 +87,5 @@ def _found(
 
     try:
         return Finding(subject, "good", asyncio.run(asked()))
-    except DeedboxError as error:
+    except ServiceError as error:
         return Finding(subject, "bad", error.message, next_step)

@@ -11,31 +11,31 @@ from deedbox.cli import progress, running_server
 from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.errors import ServiceError, SetupError
 from deedbox.kernel.settings import Settings
 from deedbox.search import ingest
-from deedbox.search.folders import Folder, Listing
+from deedbox.search.folders import Listing, WatchedFolder
 from deedbox.search.folders.lookout import Lookout
-from deedbox.search.folders.mirror import Left, Look, Memory, Mirror, Report, Wish
-from deedbox.search.reader import Reader
+from deedbox.search.folders.mirror import FolderSnapshot, Left, Memory, Mirror, MirrorReport, Wish
+from deedbox.search.reader import SearchReader
 
-NOTHING = Look(Listing(), Listing())
+NOTHING = FolderSnapshot(Listing(), Listing())
 """What a folder shows that is gone."""
 
 
 class FolderRun:
-    def __init__(self, settings: Settings, folder: Folder, wish: Wish) -> None:
+    def __init__(self, settings: Settings, folder: WatchedFolder, wish: Wish) -> None:
         self._settings = settings
         self._folder = folder
         self._wish = wish
         self._memory = Memory()
         self._said = ""
 
-    async def once(self) -> Report:
+    async def once(self) -> MirrorReport:
         """What became of the files that are there now."""
         return await self.take_in(await Lookout(self._folder, SystemClock(), limits.FOLDER_STILL_SECONDS).first())
 
-    async def watch(self, seconds: float, tell: Callable[[Report], None]) -> None:
+    async def watch(self, seconds: float, tell: Callable[[MirrorReport], None]) -> None:
         """Takes in what is there, and what changes from then on; tells what it did each time, until it is cancelled.
 
         The installation is open only while there is something to do, so that servers and other commands can use it."""
@@ -47,23 +47,23 @@ class FolderRun:
             look = await lookout.next(self._say)
             try:
                 tell(await self.take_in(look))
-            except (DeedboxError, SetupError) as error:  # the database, the store or the disk may come back
+            except (ServiceError, SetupError) as error:  # the database, the store or the disk may come back
                 self._memory.is_lacking = True
-                self._say(error.message if isinstance(error, DeedboxError) else f"{error.reason} {error.next_step}")
+                self._say(error.message if isinstance(error, ServiceError) else f"{error.reason} {error.next_step}")
 
-    async def take_in(self, look: Look) -> Report:
-        async with wiring.opened(self._settings) as deedbox:
+    async def take_in(self, look: FolderSnapshot) -> MirrorReport:
+        async with wiring.open_installation(self._settings) as deedbox:
             deedbox.search.embedders.need()
             now = deedbox.clock.now()
             workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
-            reader = Reader(workspace, documents=True)
+            reader = SearchReader(workspace, documents=True)
             mirror = Mirror(deedbox.db, deedbox.blobs, deedbox.ingest.texts, deedbox.clock, reader)
             report, paths = await mirror.bring_up(self._folder, look, self._memory, self._wish, _show)
             if paths or report.removed:
                 await self._finish(deedbox, reader, report, paths)
         return report
 
-    async def _finish(self, deedbox: Any, reader: Reader, report: Report, paths: dict[str, str]) -> None:
+    async def _finish(self, deedbox: Any, reader: SearchReader, report: MirrorReport, paths: dict[str, str]) -> None:
         """Has the documents indexed. Only for this the data folder is kept from servers, if none runs: one that starts
         while files are read is welcome."""
         doc_ids = list(paths)
@@ -86,15 +86,15 @@ def _show(done: int, total: int) -> None:
     progress.show(done, total, "reading")
 
 
-async def _indexed(deedbox: Any, reader: Reader, doc_ids: list[str]) -> ingest.Outcome:
+async def _indexed(deedbox: Any, reader: SearchReader, doc_ids: list[str]) -> ingest.IndexOutcome:
     def plan(tx: Tx) -> str:
         return ingest.plan(tx, deedbox.search, reader, doc_ids)
 
     ended = await running_server.end_of_job(deedbox, await deedbox.db.write(plan))
-    return ingest.step(ended).outcome or ingest.Outcome()
+    return ingest.step(ended).outcome or ingest.IndexOutcome()
 
 
-def _count(report: Report, paths: dict[str, str], outcome: ingest.Outcome) -> None:
+def _count(report: MirrorReport, paths: dict[str, str], outcome: ingest.IndexOutcome) -> None:
     report.indexed += outcome.processed
     report.chunks += outcome.chunks
     report.failed += [Left(paths[failure.doc_id], failure.error) for failure in outcome.failed]

@@ -15,13 +15,13 @@ from deedbox.accounts import workspaces
 from deedbox.accounts.caller import Caller
 from deedbox.cli import local_port
 from deedbox.cli.options import data_option, json_option, load, print_json, run
-from deedbox.cli.receiver import Received, Receiver
+from deedbox.cli.receiver import ReceivedDelivery, Receiver
 from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.webhooks import catalogue, deliveries, hooks, signature
-from deedbox.webhooks.hook import Delivery, Hook, Made, NewHook, Recovery
+from deedbox.webhooks.hook import CreatedHook, Delivery, Hook, NewHook, Recovery
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -60,10 +60,10 @@ def create(
     DEEDBOX_EGRESS_ALLOW, here and for the server."""
     new = NewHook(target_url, events=list(events or catalogue.KINDS), description=description)
 
-    async def work(deedbox: Any) -> Made:
+    async def work(deedbox: Any) -> CreatedHook:
         await deedbox.egress.judge(target_url)
         now = deedbox.clock.now()
-        made: Made = await deedbox.db.write(
+        made: CreatedHook = await deedbox.db.write(
             lambda tx: hooks.create(tx, deedbox.box, _operator(tx, now), new, managed_by="dashboard", now=now)
         )
         return made
@@ -242,12 +242,12 @@ def _announce(address: str, checked: bool, *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _show_json(received: Received) -> None:
+def _show_json(received: ReceivedDelivery) -> None:
     click.echo(msgspec.json.encode(received).decode())
     sys.stdout.flush()
 
 
-def _show(received: Received) -> None:
+def _show(received: ReceivedDelivery) -> None:
     told = received.type or "no X-Service-Event", received.event_id or "no X-Service-Event-Id"
     click.echo(f"{received.received_at}  {'  '.join(told)}  attempt {received.attempt or '?'}  → {received.status}")
     if received.verdict is not None:

@@ -18,9 +18,9 @@ from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.s3.place import place
 from deedbox.kernel.settings import Settings
 from deedbox.search.extract.kinds import SUPPORTED
-from deedbox.search.folders import Folder
+from deedbox.search.folders import WatchedFolder
 from deedbox.search.folders.local import LocalFolder
-from deedbox.search.folders.mirror import Left, Report, Wish
+from deedbox.search.folders.mirror import Left, MirrorReport, Wish
 from deedbox.search.upload import DEFAULT_COLLECTION
 
 NOT_ALL, KEPT, INTERRUPTED = 1, 3, 130
@@ -72,7 +72,7 @@ def command(data_dir: Path | None, as_json: bool, folder: str, **options: Any) -
         _once(lambda: run.take_in(NOTHING) if gone else run.once(), as_json=as_json)
 
 
-def _folder(settings: Settings, named: str, *, missing: bool) -> Folder:
+def _folder(settings: Settings, named: str, *, missing: bool) -> WatchedFolder:
     if named.startswith("s3://"):
         from deedbox.kernel.s3.bucket import Bucket
         from deedbox.search.folders.bucket import BucketFolder
@@ -92,7 +92,7 @@ def _folder(settings: Settings, named: str, *, missing: bool) -> Folder:
     return found
 
 
-def _once(work: Callable[[], Awaitable[Report]], *, as_json: bool) -> None:
+def _once(work: Callable[[], Awaitable[MirrorReport]], *, as_json: bool) -> None:
     try:
         report = asyncio.run(_until_told_to_stop(work))
     except asyncio.CancelledError:
@@ -106,10 +106,10 @@ def _once(work: Callable[[], Awaitable[Report]], *, as_json: bool) -> None:
         sys.exit(KEPT if report.kept else NOT_ALL)
 
 
-def _watch(run: FolderRun, folder: Folder, every: float, *, as_json: bool) -> None:
+def _watch(run: FolderRun, folder: WatchedFolder, every: float, *, as_json: bool) -> None:
     told: set[Left] = set()
 
-    def tell(report: Report) -> None:
+    def tell(report: MirrorReport) -> None:
         """What is new: a file that is skipped is named once."""
         news = [one for one in report.skipped if one not in told]
         told.clear()
@@ -140,7 +140,7 @@ async def _until_told_to_stop(work: Callable[[], Awaitable[Any]]) -> Any:
     return await task
 
 
-def _tell(report: Report) -> None:
+def _tell(report: MirrorReport) -> None:
     if report.files:
         changed = f"{report.uploaded} new, {report.replaced} replaced, {report.renamed} renamed, {report.known} known"
         click.echo(f"{report.files} files: {changed}; {report.removed} removed. {report.indexed} documents")

@@ -22,7 +22,7 @@ def list_jobs(data_dir: Path | None, as_json: bool) -> None:
     """List the jobs that were given up, with their errors."""
 
     async def work(deedbox: Any) -> list[jobs.Job]:
-        found: list[jobs.Job] = await deedbox.db.read(lambda tx: jobs.parked(tx, limits.PAGE_MAX))
+        found: list[jobs.Job] = await deedbox.db.read(lambda tx: jobs.list_parked(tx, limits.PAGE_MAX))
         return found
 
     found = run(load(data_dir=data_dir), work)

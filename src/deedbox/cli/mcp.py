@@ -8,9 +8,9 @@ import click
 
 from deedbox import client
 from deedbox.assistant import toolbox
-from deedbox.assistant.api import Asked, Refused
+from deedbox.assistant.api import ApiRefusal, ApiRequest
 from deedbox.cli.options import data_option
-from deedbox.cli.server_client import connected
+from deedbox.cli.server_client import connect
 from deedbox.client import Deedbox
 from deedbox.client.call import Call, once
 from deedbox.kernel import limits
@@ -37,7 +37,7 @@ def command(data_dir: Path | None, allow_sending: bool) -> None:
         reason = f"Tools for assistants need additional packages, and {error.name} is not installed."
         raise SetupError(reason, "Install them with: pip install 'deedbox[mcp]'") from error
     scopes = [*toolbox.SCOPES, *(toolbox.SENDING if allow_sending else [])]
-    with connected(data_dir, "deedbox mcp", scopes, key_hours=limits.FOLLOWING_KEY_HOURS) as server:
+    with connect(data_dir, "deedbox mcp", scopes, key_hours=limits.FOLLOWING_KEY_HOURS) as server:
         asyncio.run(stdio.serve(ServerApi(server)))
 
 
@@ -47,7 +47,7 @@ class ServerApi:
     def __init__(self, server: Deedbox) -> None:
         self._server = server
 
-    async def ask(self, asked: Asked) -> bytes:
+    async def ask(self, asked: ApiRequest) -> bytes:
         """The body of the good answer; Refused with the message of any other."""
         headers = {"Content-Type": asked.content_type} if asked.body else {}
         if asked.method == "POST":
@@ -56,6 +56,6 @@ class ServerApi:
         try:
             return (await asyncio.to_thread(self._server.response, call)).content
         except client.ApiError as error:
-            raise Refused(error.message) from error
+            raise ApiRefusal(error.message) from error
         except client.DeedboxError as error:
-            raise Refused(str(error)) from error
+            raise ApiRefusal(str(error)) from error

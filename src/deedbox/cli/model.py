@@ -9,7 +9,7 @@ import msgspec
 
 from deedbox.cli import progress
 from deedbox.cli.options import data_option, json_option, load, print_json, run
-from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
+from deedbox.kernel.errors import BadRequest, ServiceError, SetupError
 from deedbox.kernel.settings import Settings
 from deedbox.search.embed import fetch, models
 from deedbox.search.embed.models import Model
@@ -66,7 +66,7 @@ def install(
 def _install_ocr(settings: Settings, *, as_json: bool, if_missing: bool) -> None:
     from deedbox.search.ocr import install as ocr_install
 
-    if not (if_missing and ocr_model.is_installed(settings.models)):
+    if not (if_missing and ocr_model.is_present(settings.models)):
         if not as_json:
             click.echo(f"Installing {ocr_model.NAME} …", err=True)
         ocr_install.install(settings.models, progress.show)
@@ -108,7 +108,7 @@ def list_models(data_dir: Path | None, as_json: bool) -> None:
         print_json(_state(settings))
         return
     used = models.current(settings.models)
-    for model in models.installed(settings.models):
+    for model in models.list_models(settings.models):
         sign = "*" if model == used else " "
         before = "".join(
             f", {text!r} before a {role}" for role, text in msgspec.structs.asdict(model.prefixes).items() if text
@@ -117,7 +117,7 @@ def list_models(data_dir: Path | None, as_json: bool) -> None:
         click.echo(f"{sign} {model.name}  {facts}{before}")
     if used is None:
         click.echo("No model is in use. Install the default one with: deedbox model install", err=True)
-    if ocr_model.is_installed(settings.models):
+    if ocr_model.is_present(settings.models):
         click.echo(f"  {models.OCR}  {ocr_model.NAME}, reads images and scanned pages")
     if settings.embedding_url:
         used_instead = f"The endpoint in DEEDBOX_EMBEDDING_URL is used instead, with {settings.embedding_model}."
@@ -151,11 +151,11 @@ def _tell_servers(settings: Settings, model: Model) -> None:
     def tell(tx: Tx) -> None:
         tx.notify(MODEL_CHOSEN, model.name)
 
-    with contextlib.suppress(DeedboxError, SetupError):
+    with contextlib.suppress(ServiceError, SetupError):
         run(settings, lambda deedbox: deedbox.db.write(tell))
 
 
 def _state(settings: Settings) -> dict[str, object]:
     used = models.current(settings.models)
-    ocr = ocr_model.is_installed(settings.models)
-    return {"models": models.installed(settings.models), "current": used.name if used else None, "ocr": ocr}
+    ocr = ocr_model.is_present(settings.models)
+    return {"models": models.list_models(settings.models), "current": used.name if used else None, "ocr": ocr}

@@ -44,7 +44,7 @@ def run(loaded: "Settings", work: Callable[[Any], Awaitable[T]], *, anew: bool =
         need_installation(loaded)
 
     async def on_open_installation() -> T:
-        async with wiring.opened(loaded) as deedbox:
+        async with wiring.open_installation(loaded) as deedbox:
             return await work(deedbox)
 
     return asyncio.run(on_open_installation())

@@ -11,7 +11,7 @@ from msgspec import Struct
 from deedbox.cli import roots
 from deedbox.cli.options import load, need_installation, run
 from deedbox.evidence import receipt
-from deedbox.evidence.receipt import Receipted, Statement
+from deedbox.evidence.receipt import Receipted, ReceiptStatement
 from deedbox.kernel.clock import SystemClock, instant
 from deedbox.kernel.errors import BadRequest, SetupError
 from deedbox.pdf.report import Checks, Signature, Verdict
@@ -48,7 +48,7 @@ class ReceiptReport(Struct, kw_only=True):
     checks: Checks
     signatures: list[Signature]
     reasons: list[str]
-    statement: Statement | None = None
+    statement: ReceiptStatement | None = None
     """What was signed."""
     replay: Replay | None = None
 
@@ -65,20 +65,20 @@ def examine(path: Path, named: roots.Named, data_dir: Path | None, *, replay: bo
     held = receipt.split(path.read_bytes())
     by_name = Anchors(named.roots, (), named.timestamp_roots) if named.roots else None
     if by_name and not replay:
-        return judged(held, by_name, now)
+        return judge_receipt(held, by_name, now)
     loaded = load(data_dir=data_dir)
     try:
         need_installation(loaded)
     except SetupError:
         if replay or data_dir is not None:
             raise
-        report = judged(held, Anchors([]), now)
+        report = judge_receipt(held, Anchors([]), now)
         report.reasons.append(roots.NONE)
         return report
 
     async def by_installation(deedbox: Any) -> ReceiptReport:
         trusted = by_name or Anchors(*await deedbox.certificates.trusted(None))
-        report = judged(held, trusted, now)
+        report = judge_receipt(held, trusted, now)
         if replay and report.verdict == "authentic":
             await _replay(deedbox, held, report)
         return report
@@ -86,10 +86,10 @@ def examine(path: Path, named: roots.Named, data_dir: Path | None, *, replay: bo
     return run(loaded, by_installation)
 
 
-def judged(held: Receipted, anchors: "Anchors", now: datetime | None = None) -> ReceiptReport:
+def judge_receipt(held: Receipted, anchors: "Anchors", now: datetime | None = None) -> ReceiptReport:
     """The judgement on the receipt and the answer beside it."""
     from deedbox.pdf import jws
-    from deedbox.pdf.report import judged as verdict_of
+    from deedbox.pdf.report import overall_verdict as verdict_of
 
     found = jws.judge(held.receipt, held.timestamp, receipt.TYPE, anchors, now or SystemClock().now())
     told, checks = found.report, found.report.checks
@@ -119,7 +119,7 @@ async def _replay(deedbox: Any, held: Receipted, report: ReceiptReport) -> None:
     statement = report.statement
     assert statement is not None  # noqa: S101 (it is authentic)
     try:
-        question, found = await replay.replayed(deedbox.search, deedbox.settings, statement)
+        question, found = await replay.replay(deedbox.search, deedbox.settings, statement)
     except replay.NoReplay as error:
         report.replay = Replay(None, [error.message])
         return
@@ -154,7 +154,7 @@ def _show_check(passed: bool | None, meaning: str) -> None:
     click.echo(f"  {click.style(sign, fg=colour)} {meaning}")
 
 
-def _show_statement(report: ReceiptReport, told: Statement) -> None:
+def _show_statement(report: ReceiptReport, told: ReceiptStatement) -> None:
     for one in report.signatures:
         click.echo(f"\n  {one.signer}")
         click.echo(f"    certificate   {one.certificate.subject}, until {one.certificate.not_after}")

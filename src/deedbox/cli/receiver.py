@@ -17,7 +17,7 @@ from deedbox.kernel.crypto import Secret
 _HARMLESS = re.compile(r"[ -~]{1,200}")
 
 
-class Received(msgspec.Struct, frozen=True):
+class ReceivedDelivery(msgspec.Struct, frozen=True):
     """A delivery as it is shown; what the sender left out is None."""
 
     received_at: str
@@ -36,7 +36,7 @@ class Receiver(uvicorn.Server):
     """Answers each delivery with the chosen status, or 401 if its signature does not fit, until it is stopped."""
 
     def __init__(
-        self, secret: Secret | None, status: int, most: int, show: Callable[[Received], None], clock: Clock
+        self, secret: Secret | None, status: int, most: int, show: Callable[[ReceivedDelivery], None], clock: Clock
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -88,7 +88,7 @@ class Receiver(uvicorn.Server):
             _readable(headers.get(f"x-service-{name}")) for name in ("event", "event-id", "delivery", "attempt")
         )
         text = body.decode("utf-8", "replace")
-        self._show(Received(instant(now), kind, event_id, delivery, attempt, verdict, status, text))
+        self._show(ReceivedDelivery(instant(now), kind, event_id, delivery, attempt, verdict, status, text))
         self._left -= 1
         if not self._left:
             self.stop()

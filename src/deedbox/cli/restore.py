@@ -10,7 +10,7 @@ from deedbox.cli import progress
 from deedbox.cli.options import data_option, json_option, load, print_json
 from deedbox.kernel.backup import restore
 from deedbox.kernel.backup.files import files_of
-from deedbox.kernel.backup.restore import Secrets
+from deedbox.kernel.backup.restore import RestoreSecrets
 
 PLACES = ("_url", "_dir", "_file", "_endpoint")
 
@@ -26,7 +26,7 @@ def command(data_dir: Path | None, as_json: bool, source: Path) -> None:
     Stopped, it goes on when it is run again."""
     settings = load(data_dir=data_dir)
     url = settings.database_url.reveal() if settings.database_url else None
-    secrets = Secrets(wiring.ENCRYPTED_COLUMNS, settings.ring)
+    secrets = RestoreSecrets(wiring.ENCRYPTED_COLUMNS, settings.ring)
     found = restore(
         source, settings.data_dir, url, files=files_of(settings), progress=progress.show_stage, secrets=secrets
     )

@@ -16,7 +16,7 @@ class Named(NamedTuple):
     timestamp_roots: list[bytes]
 
 
-def named(files: Sequence[Path], timestamp_files: Sequence[Path]) -> Named:
+def read_roots(files: Sequence[Path], timestamp_files: Sequence[Path]) -> Named:
     """Return the certificates in the files; SetupError names a file that has none."""
     if timestamp_files and not files:
         raise SetupError(

@@ -8,7 +8,7 @@ from typing import Any
 from deedbox import wiring
 from deedbox.cli import progress
 from deedbox.kernel import jobs, limits
-from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.errors import ServiceError, SetupError
 from deedbox.kernel.jobs import Job
 from deedbox.kernel.settings import Settings
 from deedbox.search.recover import recover
@@ -60,7 +60,7 @@ async def end_of_job(deedbox: Any, job_id: str) -> Job:
         while True:
             job: Job | None = await deedbox.db.read(lambda tx: jobs.find(tx, job_id))
             if job is None or job.state == "parked" or (job.state == "done" and job.error):
-                raise DeedboxError(f"The job did not end well: {job.error if job else 'it is gone'}")
+                raise ServiceError(f"The job did not end well: {job.error if job else 'it is gone'}")
             if job.progress:
                 progress.show(job.progress.done, max(job.progress.total, 1))
             if job.state == "done":

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from deedbox.cli.options import data_option, json_option, print_json
-from deedbox.cli.server_client import connected
+from deedbox.cli.server_client import connect
 from deedbox.client import ApiError, Deedbox, Document, LoneSigner, Mail, Message, NewDocument
 
 FAILED = 3
@@ -70,7 +70,7 @@ def command(data_dir: Path | None, as_json: bool, files: tuple[Path, ...], **opt
     if asked.subject and not asked.message:
         raise click.UsageError("--subject needs --message: together they take the place of the usual words.")
     new = _new_document(asked, files[0].stem)
-    with connected(data_dir, "deedbox send", ["documents:send", "documents:read"]) as deedbox:
+    with connect(data_dir, "deedbox send", ["documents:send", "documents:read"]) as deedbox:
         document = deedbox.documents.create(new, files)
         if asked.wait:
             document = _converted(deedbox, document)

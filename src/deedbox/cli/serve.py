@@ -61,7 +61,7 @@ async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None], *
     async with wiring.sole_user(settings, server=True):
         # Bound before anything is made: a port in use must not burn the first key.
         listener = local_port.bind(settings.host, settings.port)
-        async with wiring.opened(settings) as deedbox:
+        async with wiring.open_installation(settings) as deedbox:
             await deedbox.blobs.check()
             now = deedbox.clock.now()
             first = await deedbox.db.write(lambda tx: workspaces.first_access(tx, now=now))
@@ -74,7 +74,7 @@ async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None], *
                 gc.freeze()  # what was loaded stays, and need not be looked through again
                 server = Server(app, settings, ready=lambda: ready(address, first))
                 with (
-                    server_settings.noted(settings, local_port.address(listener)),
+                    server_settings.publish_settings(settings, local_port.address(listener)),
                     local_port.stopped_by_signals(server),
                 ):
                     await server.serve(sockets=[listener])

@@ -12,11 +12,11 @@ from deedbox import client
 from deedbox.cli.options import load, run
 from deedbox.client import Deedbox
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.errors import ServiceError, SetupError
 
 
 @contextmanager
-def connected(
+def connect(
     data_dir: Path | None, purpose: str, scopes: list[str], *, key_hours: int = limits.COMMAND_KEY_HOURS
 ) -> Iterator[Deedbox]:
     """A client of the server that DEEDBOX_URL names, or else of the one on the data folder.
@@ -30,9 +30,9 @@ def connected(
             with _on_the_data_folder(data_dir, purpose, scopes, key_hours) as here:
                 yield here
     except client.ApiError as error:
-        raise DeedboxError(error.message) from error
+        raise ServiceError(error.message) from error
     except client.DeedboxError as error:
-        raise DeedboxError(str(error)) from error
+        raise ServiceError(str(error)) from error
 
 
 @contextmanager

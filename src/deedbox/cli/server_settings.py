@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from deedbox.kernel.crypto import Box, Secret, hmac_sha256
+from deedbox.kernel.crypto import Secret, ValueCipher, hmac_sha256
 from deedbox.kernel.settings import Settings, variable
 
 _PLACE = "settings_file:server"
@@ -20,10 +20,10 @@ _NOT_CHECKED = frozenset({"data_dir", "host", "port", "public", "log_level", "lo
 
 
 @contextmanager
-def noted(settings: Settings, address: str) -> Iterator[None]:
+def publish_settings(settings: Settings, address: str) -> Iterator[None]:
     """Keep the note in the data folder while this lasts; `address` is the one on which the server listens."""
     key = os.urandom(_KEY_BYTES)
-    encrypted, values = Box(settings.ring).encrypt(key, _PLACE).hex(), _fingerprints(settings, key)
+    encrypted, values = ValueCipher(settings.ring).encrypt(key, _PLACE).hex(), _fingerprints(settings, key)
     note = {"key": encrypted, "settings": values, "address": address}
     with open(os.open(settings.settings_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump(note, file)
@@ -39,12 +39,12 @@ def address(settings: Settings) -> str | None:
     return noted_address
 
 
-def differing(settings: Settings) -> list[str]:
+def compare_settings(settings: Settings) -> list[str]:
     """The variables that have a different value in the server that runs on the data folder.
 
     ValueError if this master key is not the server's."""
     note = json.loads(settings.settings_file.read_text(encoding="ascii"))
-    key = Box(settings.ring).decrypt(bytes.fromhex(note["key"]), _PLACE)
+    key = ValueCipher(settings.ring).decrypt(bytes.fromhex(note["key"]), _PLACE)
     mine = _fingerprints(settings, key)
     return sorted(variable(name) for name, value in note["settings"].items() if mine.get(name) != value)
 

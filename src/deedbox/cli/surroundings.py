@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import health
 from deedbox.kernel.egress import Egress, EgressFailed, Request
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.settings import Settings
 
 _ANYWHERE = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
@@ -96,7 +96,7 @@ def timestamps(loaded: Settings) -> Iterator[Finding]:
     try:
         asyncio.run(ask())
         yield Finding("timestamps", "good", f"{loaded.tsa_url} gives them")
-    except DeedboxError as error:
+    except ServiceError as error:
         step = "Check DEEDBOX_TSA_URL; an address that is not public needs DEEDBOX_EGRESS_ALLOW. Documents are sealed"
         yield Finding("timestamps", "bad", error.message, f"{step} without its timestamp meanwhile.")
 

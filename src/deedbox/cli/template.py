@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from deedbox.cli.options import data_option, json_option, print_json
-from deedbox.cli.server_client import connected
+from deedbox.cli.server_client import connect
 from deedbox.client import NewTemplate, Role, Template
 
 
@@ -33,7 +33,7 @@ def create(
 
     Text tags and the fields of a fillable PDF are found. Exit codes: 0 made, 1 refused, 2 wrong use."""
     wanted = [Role(name=role, order=number if order else 1) for number, role in enumerate(roles, 1)]
-    with connected(data_dir, "deedbox template", ["documents:write"]) as deedbox:
+    with connect(data_dir, "deedbox template", ["documents:write"]) as deedbox:
         made = deedbox.templates.create(NewTemplate(name=name or files[0].stem, roles=wanted), files)
     if as_json:
         print_json(made)
@@ -46,7 +46,7 @@ def create(
 @json_option
 def list_templates(data_dir: Path | None, as_json: bool) -> None:
     """List the templates, newest first."""
-    with connected(data_dir, "deedbox template", ["documents:read"]) as deedbox:
+    with connect(data_dir, "deedbox template", ["documents:read"]) as deedbox:
         found = list(deedbox.templates.list(limit=100))
     if as_json:
         print_json({"templates": found})

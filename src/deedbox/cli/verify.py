@@ -17,9 +17,9 @@ from deedbox.cli.options import data_option, json_option, load, need_installatio
 from deedbox.evidence import file
 from deedbox.kernel import limits, log
 from deedbox.kernel.clock import SystemClock, instant
-from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.errors import ServiceError, SetupError
 from deedbox.kernel.sandbox import SandboxKind
-from deedbox.pdf.report import GOOD, Checks, Parts, Report, with_records
+from deedbox.pdf.report import GOOD, Checks, SealedParts, VerificationReport, with_records
 
 EXIT = {"authentic": 0, "extended": 0, "altered": 1}
 OTHERWISE = 2
@@ -100,7 +100,7 @@ def command(**options: Any) -> None:
         report, show = _judged(Options(**options))
     except SetupError as error:
         _fail(error.reason, error.next_step, as_json)
-    except DeedboxError as error:
+    except ServiceError as error:
         _fail(error.message, "", as_json)
     if as_json:
         print_json(report)
@@ -127,7 +127,7 @@ class Options(NamedTuple):
 
 def _judged(asked: Options) -> tuple[Any, Callable[[Path, Any], None]]:
     """The report on the file, and what shows it: a PDF never begins as JSON does."""
-    named = roots.named(asked.root_files, asked.timestamp_root_files)
+    named = roots.read_roots(asked.root_files, asked.timestamp_root_files)
     if receipt.is_json(asked.pdf):
         if asked.evidence is not None or asked.parts_dir is not None:
             raise SetupError("--evidence and --parts are about PDFs, and this is none.", "Leave them out.")
@@ -140,7 +140,9 @@ def _judged(asked: Options) -> tuple[Any, Callable[[Path, Any], None]]:
     return report, _print
 
 
-def _examine(pdf: Path, evidence: Path | None, named: roots.Named, data_dir: Path | None, now: datetime) -> Report:
+def _examine(
+    pdf: Path, evidence: Path | None, named: roots.Named, data_dir: Path | None, now: datetime
+) -> VerificationReport:
     """The report on the file, by the roots that are named, or else by those of the installation."""
     data = pdf.read_bytes()
     told = None if evidence is None else file.parse(evidence.read_bytes())
@@ -157,7 +159,7 @@ def _examine(pdf: Path, evidence: Path | None, named: roots.Named, data_dir: Pat
 def take_apart(pdf: Path, folder: Path) -> None:
     """Writes what openssl can check by itself."""
     data = pdf.read_bytes()
-    parts = msgspec.convert(asyncio.run(_in_sandbox(PARTS, "parts", data)), Parts)
+    parts = msgspec.convert(asyncio.run(_in_sandbox(PARTS, "parts", data)), SealedParts)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "signature.p7s").write_bytes(parts.signature)
     (folder / "signed-bytes").write_bytes(data[: parts.start] + data[parts.end :])
@@ -166,7 +168,9 @@ def take_apart(pdf: Path, folder: Path) -> None:
         (folder / "stamped-bytes").write_bytes(parts.value)
 
 
-def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anchors, now: datetime) -> Report:
+def _with_evidence(
+    report: VerificationReport, told: file.Evidence, pdf: bytes, anchors: Anchors, now: datetime
+) -> VerificationReport:
     reasons = file.problems(told)
     if report.verdict not in GOOD:
         # Without a seal to believe, evidence proves nothing but itself.
@@ -192,17 +196,17 @@ def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anc
     )
 
 
-def _is_vouched_for(report: Report, told: file.Evidence, anchors: Anchors, now: datetime) -> bool:
+def _is_vouched_for(report: VerificationReport, told: file.Evidence, anchors: Anchors, now: datetime) -> bool:
     from deedbox.pdf import evidence_signature, judge
 
     content = file.vouched_bytes(told)
     return evidence_signature.is_vouched_for(content, told.signature, report, judge.Anchors(*anchors), now)
 
 
-async def _verified(data: bytes, anchors: Anchors, now: datetime) -> Report:
+async def _verified(data: bytes, anchors: Anchors, now: datetime) -> VerificationReport:
     trusted, crls, timestamp_roots = anchors
     found = await _in_sandbox(MODULE, "verify", data, trusted, crls, instant(now), timestamp_roots)
-    return msgspec.convert(found, Report)
+    return msgspec.convert(found, VerificationReport)
 
 
 def kind(module: str) -> SandboxKind:
@@ -222,7 +226,7 @@ async def _in_sandbox(module: str, function: str, *args: Any) -> Any:
         await sandbox.close()
 
 
-def _by_installation(data: bytes, data_dir: Path | None, now: datetime) -> tuple[Report, Anchors]:
+def _by_installation(data: bytes, data_dir: Path | None, now: datetime) -> tuple[VerificationReport, Anchors]:
     """The report by what the data folder's installation trusts and has in its records; by nothing without one."""
     loaded = load(data_dir=data_dir)
     try:
@@ -234,7 +238,7 @@ def _by_installation(data: bytes, data_dir: Path | None, now: datetime) -> tuple
         nothing: Anchors = ([], [], [])
         return asyncio.run(_verified(data, nothing, now)), nothing
 
-    async def judged(deedbox: Any) -> tuple[Report, Anchors]:
+    async def judged(deedbox: Any) -> tuple[VerificationReport, Anchors]:
         from deedbox.signing.completion import verify_sealed
 
         trusted: Anchors = tuple(await deedbox.certificates.trusted(None))
@@ -244,7 +248,7 @@ def _by_installation(data: bytes, data_dir: Path | None, now: datetime) -> tuple
     return run(loaded, judged)
 
 
-def _print(pdf: Path, report: Report) -> None:
+def _print(pdf: Path, report: VerificationReport) -> None:
     word = click.style(report.verdict, fg=_COLOURS.get(report.verdict, "yellow"), bold=True)
     click.echo(f"{pdf.name} is {word}: {MEANING[report.verdict]}")
     if report.part == "certificate":

@@ -66,7 +66,7 @@ async def work(settings: Settings, kinds: Collection[str], ready: Callable[[list
     sys.setswitchinterval(limits.SWITCH_SECONDS)
     confine.hide_memory()
     memory.give_back_large()
-    async with wiring.opened(settings) as deedbox:
+    async with wiring.open_installation(settings) as deedbox:
         done = _chosen(kinds, deedbox.worker_kinds)
         await deedbox.blobs.check()
         stop = _Stop()

@@ -16,7 +16,7 @@ from deedbox.client import retries
 from deedbox.client.call import Call
 from deedbox.client.download import AsyncDownload, Download
 from deedbox.client.errors import DeedboxError
-from deedbox.client.events import ServerEvent, parsed
+from deedbox.client.events import ServerEvent, parse_events
 from deedbox.client.retries import Outcome
 from deedbox.kernel.decoders import decoder
 
@@ -119,7 +119,7 @@ class Connection:
             try:
                 if not response.is_success:
                     response.read()
-                yield from parsed(retries.accepted(call, response).iter_lines())
+                yield from parse_events(retries.check_outcome(call, response).iter_lines())
             finally:
                 response.close()
 
@@ -130,7 +130,7 @@ class Connection:
             outcome = self._outcome(call, read)
             pause = retries.pause(call, outcome, attempt) if attempt < self._settings.retries else None
             if pause is None:
-                return retries.accepted(call, outcome, lost=lost)
+                return retries.check_outcome(call, outcome, lost=lost)
             lost = lost or retries.may_be_done(outcome)
             time.sleep(pause)
         raise AssertionError
@@ -211,10 +211,10 @@ class AsyncConnection:
                 if not response.is_success:
                     await response.aread()
                 lines: list[str] = []
-                async for line in retries.accepted(call, response).aiter_lines():
+                async for line in retries.check_outcome(call, response).aiter_lines():
                     lines.append(line)
                     if not line:
-                        for event in parsed(lines):
+                        for event in parse_events(lines):
                             yield event
                         lines = []
             finally:
@@ -229,7 +229,7 @@ class AsyncConnection:
             outcome = await self._outcome(call, read)
             pause = retries.pause(call, outcome, attempt) if attempt < self._settings.retries else None
             if pause is None:
-                return retries.accepted(call, outcome, lost=lost)
+                return retries.check_outcome(call, outcome, lost=lost)
             lost = lost or retries.may_be_done(outcome)
             await asyncio.sleep(pause)
         raise AssertionError

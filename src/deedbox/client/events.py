@@ -12,7 +12,7 @@ class ServerEvent(msgspec.Struct, frozen=True):
     data: str
 
 
-def parsed(lines: Iterable[str]) -> Iterator[ServerEvent]:
+def parse_events(lines: Iterable[str]) -> Iterator[ServerEvent]:
     """The events that the lines hold; an empty line ends each."""
     event, data = "message", list[str]()
     for line in lines:

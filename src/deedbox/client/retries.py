@@ -43,7 +43,7 @@ def may_be_done(outcome: Outcome) -> bool:
     return isinstance(outcome, httpx.TransportError) and not isinstance(outcome, _NEVER_SENT)
 
 
-def accepted(call: Call, outcome: Outcome, *, lost: bool = False) -> httpx.Response:
+def check_outcome(call: Call, outcome: Outcome, *, lost: bool = False) -> httpx.Response:
     """The answer, if it is a good one; else the failure is raised. `lost`: that to an earlier attempt may be lost."""
     if isinstance(outcome, httpx.TransportError):
         reason = str(outcome) or type(outcome).__name__

@@ -15,7 +15,7 @@ from deedbox.evidence.canonical import Json, canonical
 from deedbox.kernel.clock import Instant
 
 
-class Entry(Struct, frozen=True, forbid_unknown_fields=True):
+class TrailEntry(Struct, frozen=True, forbid_unknown_fields=True):
     """One row of an audit trail: who did what, when, and the hash that ties it to all rows before."""
 
     number: int
@@ -34,13 +34,13 @@ def genesis(document_id: str) -> str:
 
 def next_entry(
     previous_hash: str, number: int, at: Instant, act: str, actor: str, detail: dict[str, Json] | None = None
-) -> Entry:
+) -> TrailEntry:
     """The row to write next, with its hash."""
     told = detail or {}
-    return Entry(number, at, act, actor, told, previous_hash, _hash(previous_hash, number, at, act, actor, told))
+    return TrailEntry(number, at, act, actor, told, previous_hash, _hash(previous_hash, number, at, act, actor, told))
 
 
-def check(document_id: str, entries: Sequence[Entry], head: str | None = None) -> int | None:
+def check(document_id: str, entries: Sequence[TrailEntry], head: str | None = None) -> int | None:
     """The number of the first row that is not as it was written, or None.
 
     The last rows can be cut off unseen unless the head, the hash of the last row, is known from elsewhere."""
@@ -52,7 +52,7 @@ def check(document_id: str, entries: Sequence[Entry], head: str | None = None) -
     return None
 
 
-def follow(before: str, last: int, entries: Sequence[Entry]) -> int | None:
+def follow(before: str, last: int, entries: Sequence[TrailEntry]) -> int | None:
     """The number of the first row that is not as it was written, or None, of those that follow the row with this
     number and hash."""
     for number, entry in enumerate(entries, last + 1):
@@ -62,7 +62,7 @@ def follow(before: str, last: int, entries: Sequence[Entry]) -> int | None:
     return None
 
 
-def _follows(entry: Entry, before: str, number: int) -> bool:
+def _follows(entry: TrailEntry, before: str, number: int) -> bool:
     if entry.number != number or entry.previous != before:
         return False
     try:

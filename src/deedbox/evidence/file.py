@@ -42,7 +42,7 @@ class Bytes(Record, frozen=True):
     size_bytes: int
 
 
-class EarlierSignature(Record, frozen=True):
+class EarlierSignatureEvidence(Record, frozen=True):
     """A signature that was in a file when it came; the PDF that the signers saw shows how it looked."""
 
     kind: Literal["signature", "timestamp"]
@@ -60,21 +60,21 @@ class EarlierSignature(Record, frozen=True):
     """Why it was not valid."""
 
 
-class Original(Record, frozen=True):
+class OriginalEvidence(Record, frozen=True):
     """A file as the sender gave it."""
 
     id: str
     name: str
     sha256: str
     size_bytes: int
-    signatures: list[EarlierSignature] = []
+    signatures: list[EarlierSignatureEvidence] = []
     pages: int | UnsetType = UNSET
     """Its pages in the prepared PDF. Evidence from before this was recorded lacks it, as all that may be unset here."""
     removed: list[str] | UnsetType = UNSET
     """What was taken out of it because it could have changed the face of the sealed file."""
 
 
-class Attachment(Record, frozen=True):
+class AttachmentEvidence(Record, frozen=True):
     """A file that a signer gave for a field; the marked PDF has its pages behind those of the prepared one."""
 
     field_id: str
@@ -88,7 +88,7 @@ class Attachment(Record, frozen=True):
     """Those of the marked PDF that are its pages, from 1."""
 
 
-class Field(Record, frozen=True):
+class FieldEvidence(Record, frozen=True):
     """What a field asked for, so that the values and marks of the signers can be read."""
 
     id: str
@@ -102,7 +102,7 @@ class Field(Record, frozen=True):
     """Of that file, from 1."""
 
 
-class Sender(Record, frozen=True):
+class SenderEvidence(Record, frozen=True):
     """Who asked for the signatures."""
 
     name: str
@@ -110,21 +110,21 @@ class Sender(Record, frozen=True):
     email: str | None
 
 
-class Document(Record, frozen=True):
+class DocumentEvidence(Record, frozen=True):
     id: str
     title: str
-    originals: list[Original]
+    originals: list[OriginalEvidence]
     prepared: Bytes
     """The PDF that the signers saw."""
     marked: Bytes
     """The same with everything that was filled in; the sealed PDF begins with these bytes."""
-    attachments: list[Attachment] = []
+    attachments: list[AttachmentEvidence] = []
     """What the signers gave, in the order in which it was joined behind the prepared PDF."""
-    sender: Sender | UnsetType = UNSET
-    fields: list[Field] | UnsetType = UNSET
+    sender: SenderEvidence | UnsetType = UNSET
+    fields: list[FieldEvidence] | UnsetType = UNSET
 
 
-class Party(Record, frozen=True):
+class PartyEvidence(Record, frozen=True):
     id: str
     name: str
     order: int
@@ -133,13 +133,13 @@ class Party(Record, frozen=True):
     status: str
 
 
-class Consent(Record, frozen=True):
+class ConsentEvidence(Record, frozen=True):
     text: str
     sha256: str
     at: Instant
 
 
-class Mark(Record, frozen=True):
+class MarkEvidence(Record, frozen=True):
     """A signer's mark in one signature or initials field."""
 
     field_id: str
@@ -153,7 +153,7 @@ class Mark(Record, frozen=True):
     """Of a typed signature: the name of the hand in which it is written, if one was chosen."""
 
 
-class Voucher(Record, frozen=True):
+class VoucherEvidence(Record, frozen=True):
     """The API key with which the sender's system got the link: whoever holds it vouches for the person."""
 
     key_id: str
@@ -167,7 +167,7 @@ class Host(Record, frozen=True):
     name: str
 
 
-class Signer(Record, frozen=True):
+class SignerEvidence(Record, frozen=True):
     id: str
     party_id: str
     name: str
@@ -177,12 +177,12 @@ class Signer(Record, frozen=True):
     status: str
     delegated_to: str | None
     """The signer who took this one's place."""
-    consent: Consent | None
-    marks: list[Mark]
+    consent: ConsentEvidence | None
+    marks: list[MarkEvidence]
     values: dict[str, str]
     """The values that were filled in, by field."""
     identity: Identity | None
-    vouched_by: Voucher | None
+    vouched_by: VoucherEvidence | None
     hosted_by: Host | None
     seen_sha256: str | None
     """The prepared PDF, if any page of it was served to this signer."""
@@ -195,7 +195,7 @@ class Signer(Record, frozen=True):
     """The server's time."""
 
 
-class SealedFile(Record, frozen=True):
+class SealedFileEvidence(Record, frozen=True):
     """A file that the document's seal is in: the sealed one, and the same with another time-stamp."""
 
     sha256: str
@@ -203,8 +203,8 @@ class SealedFile(Record, frozen=True):
     timestamp_sha256: str | None
 
 
-class Seal(Record, frozen=True):
-    files: list[SealedFile]
+class SealEvidence(Record, frozen=True):
+    files: list[SealedFileEvidence]
     certificates: list[str]
     """PEM, the seal's own first, without the root."""
     root: str
@@ -212,12 +212,12 @@ class Seal(Record, frozen=True):
 
 class Evidence(Record, frozen=True):
     format: str
-    document: Document
-    parties: list[Party]
-    signers: list[Signer]
-    audit: list[chain.Entry]
+    document: DocumentEvidence
+    parties: list[PartyEvidence]
+    signers: list[SignerEvidence]
+    audit: list[chain.TrailEntry]
     head: str
-    seal: Seal
+    seal: SealEvidence
     signature: str
     """Base64 of a detached CMS by which the seal's certificate vouches for all the rest (`vouched_bytes`)."""
 
@@ -225,7 +225,9 @@ class Evidence(Record, frozen=True):
 _EVIDENCE = msgspec.json.Decoder(Evidence)
 
 
-def statement_sha256(document: Document, parties: Sequence[Party], signers: Sequence[Signer]) -> str:
+def statement_sha256(
+    document: DocumentEvidence, parties: Sequence[PartyEvidence], signers: Sequence[SignerEvidence]
+) -> str:
     """The hash of the statement: the detail of the last audit row before sealing has it under STATEMENT."""
     return canonical_sha256(_plain({"format": FORMAT, "document": document, "parties": parties, "signers": signers}))
 
@@ -301,12 +303,12 @@ def _plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def _stated(entries: Sequence[chain.Entry]) -> str | None:
+def _stated(entries: Sequence[chain.TrailEntry]) -> str | None:
     stated = [entry.detail[STATEMENT] for entry in entries if STATEMENT in entry.detail]
     return str(stated[-1]) if stated else None
 
 
-def _signer_problems(signer: Signer) -> list[str]:
+def _signer_problems(signer: SignerEvidence) -> list[str]:
     consent = signer.consent
     if consent is None:
         return [f"{signer.id} signed without consent."] if signer.signed_at else []

@@ -28,7 +28,7 @@ Answer: TypeAlias = dict[str, Json]
 """What was answered, without its receipt."""
 
 
-class Result(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReceiptResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One passage that was answered."""
 
     rank: int
@@ -40,7 +40,7 @@ class Result(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of a file that was sealed here: the code of its document."""
 
 
-class Statement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReceiptStatement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     format: str
     version: str
     """Of Deedbox: another may rank otherwise."""
@@ -54,11 +54,11 @@ class Statement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the index was made: chunks and model."""
     watermark: int
     """The number of the last change that the index had seen."""
-    results: list[Result]
+    results: list[ReceiptResult]
     answer_sha256: str
 
 
-_STATEMENT = msgspec.json.Decoder(Statement)
+_STATEMENT = msgspec.json.Decoder(ReceiptStatement)
 
 
 class Receipted(NamedTuple):
@@ -69,9 +69,9 @@ class Receipted(NamedTuple):
     answer: Answer
 
 
-def result(rank: int, passage: Answer, verification_code: str | None) -> Result:
+def result(rank: int, passage: Answer, verification_code: str | None) -> ReceiptResult:
     """What a statement says of a passage of the answer."""
-    return Result(
+    return ReceiptResult(
         rank=rank,
         chunk_id=passage["chunk_id"],
         score=passage["score"],
@@ -81,11 +81,11 @@ def result(rank: int, passage: Answer, verification_code: str | None) -> Result:
     )
 
 
-def encode(statement: Statement) -> bytes:
+def encode(statement: ReceiptStatement) -> bytes:
     return canonical(msgspec.to_builtins(statement), fractions=True)
 
 
-def parse(payload: bytes) -> Statement:
+def parse(payload: bytes) -> ReceiptStatement:
     """What was signed; BadRequest if it is no statement of this format."""
     try:
         statement = _STATEMENT.decode(payload)
@@ -123,7 +123,7 @@ def split(data: bytes) -> Receipted:
     return Receipted(proof, timestamp, answer)
 
 
-def problems(statement: Statement, answer: Answer) -> list[str]:
+def problems(statement: ReceiptStatement, answer: Answer) -> list[str]:
     """Why the answer is not the one that was signed, in sentences; empty when it is."""
     if sha256(answer) == statement.answer_sha256:
         return []
@@ -131,7 +131,7 @@ def problems(statement: Statement, answer: Answer) -> list[str]:
     return found or ["The answer is not the one that was signed."]
 
 
-def _named(statement: Statement, answer: Answer) -> Iterator[str]:
+def _named(statement: ReceiptStatement, answer: Answer) -> Iterator[str]:
     """What can be named of it; a member that the statement does not tell is only known to be another."""
     if answer.get("query") != statement.query:
         yield "The query is not the one that was signed."
@@ -145,7 +145,7 @@ def _named(statement: Statement, answer: Answer) -> Iterator[str]:
             yield f"Result {signed.rank}: {why} is not the one that was signed."
 
 
-def _other(signed: Result, passage: Any) -> str | None:
+def _other(signed: ReceiptResult, passage: Any) -> str | None:
     try:
         now = result(signed.rank, passage, signed.verification_code)
     except (KeyError, TypeError, AttributeError):

@@ -31,7 +31,7 @@ def known(language: str) -> str:
     return first if first in LANGUAGES else DEFAULT
 
 
-def preferred(accepted: str) -> str:
+def choose_language(accepted: str) -> str:
     """The first language of an Accept-Language header that there is a table for, by the weights that it gives."""
     wanted = []
     for place, part in enumerate(accepted[:_HEADER_READ].split(",")):

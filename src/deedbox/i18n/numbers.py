@@ -55,7 +55,7 @@ def written(language: str, number: str) -> str:
     return str(format_decimal(value, format=form, locale=_locale(language), decimal_quantization=False))
 
 
-def ungrouped(language: str, number: str) -> str:
+def format_ungrouped(language: str, number: str) -> str:
     """A number in plain form with the language's sign for its decimals and no other: it can be read in one way only."""
     return number.replace(".", _signs(language).point)
 

@@ -5,14 +5,14 @@ from typing import TypeVar
 
 from deedbox import i18n
 from deedbox.i18n import numbers
-from deedbox.kernel.errors import BadRequest, DeedboxError, Saying
+from deedbox.kernel.errors import BadRequest, Saying, ServiceError
 
-E = TypeVar("E", bound=DeedboxError)
+E = TypeVar("E", bound=ServiceError)
 _USE = "refusal."
 _WORD = "page."
 
 
-def refused(kind: type[E], name: str, **values: str) -> E:
+def refusal(kind: type[E], name: str, **values: str) -> E:
     """The error of this kind whose sentence has this name among the words of refusals."""
     return _saying(kind, [Saying(name, values)])
 
@@ -22,12 +22,12 @@ def wrong_values(faults: Sequence[Saying]) -> BadRequest:
     return _saying(BadRequest, faults)
 
 
-def said(error: DeedboxError, language: str) -> str:
+def said(error: ServiceError, language: str) -> str:
     """What is wrong, in this language if there are words for it; each fault of a field after the field's name."""
     return "; ".join(_named(one, language) for one in error.sayings) or error.message
 
 
-def beside(error: DeedboxError, language: str) -> Mapping[str, str]:
+def beside(error: ServiceError, language: str) -> Mapping[str, str]:
     """What is wrong with each field, by its id."""
     return {one.field_id: sentence(one, language) for one in error.sayings if one.field_id}
 

@@ -18,7 +18,7 @@ Colour: TypeAlias = str
 """#rrggbb, in small letters."""
 
 
-class Shade(NamedTuple):
+class AccentShade(NamedTuple):
     """The colour as a light or a dark page shows it."""
 
     accent: Colour
@@ -26,11 +26,11 @@ class Shade(NamedTuple):
     soft: Colour
 
 
-def light(colour: Colour) -> Shade:
+def light(colour: Colour) -> AccentShade:
     return _shade(colour, LIGHT_PAPER, "#000000")
 
 
-def dark(colour: Colour) -> Shade:
+def dark(colour: Colour) -> AccentShade:
     return _shade(colour, DARK_PAPER, "#ffffff")
 
 
@@ -40,11 +40,11 @@ def contrast(one: Colour, other: Colour) -> float:
     return (more + 0.05) / (less + 0.05)
 
 
-def _shade(colour: Colour, paper: Colour, towards: Colour) -> Shade:
+def _shade(colour: Colour, paper: Colour, towards: Colour) -> AccentShade:
     accent = colour if contrast(colour, paper) >= READABLE else _readable(colour, paper, towards)
     tints = (_mixed(paper, accent, _TINT * (1 - step / _STEPS)) for step in range(_STEPS + 1))
     soft = next(each for each in tints if contrast(accent, each) >= READABLE)
-    return Shade(accent, max(_LIGHTS, key=lambda each: contrast(each, accent)), soft)
+    return AccentShade(accent, max(_LIGHTS, key=lambda each: contrast(each, accent)), soft)
 
 
 def _readable(colour: Colour, paper: Colour, towards: Colour) -> Colour:

@@ -7,10 +7,10 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from deedbox.kernel.s3.place import Place, place
+from deedbox.kernel.s3.place import BucketPrefix, place
 
 
-class Folder(msgspec.Struct, frozen=True):
+class ArchiveFolder(msgspec.Struct, frozen=True):
     path: Path
 
 
@@ -20,7 +20,7 @@ class Web(msgspec.Struct, frozen=True):
     url: str
 
 
-ArchivePlace: TypeAlias = Folder | Place | Web
+ArchivePlace: TypeAlias = ArchiveFolder | BucketPrefix | Web
 
 
 def archive_place(url: str) -> ArchivePlace:
@@ -33,10 +33,10 @@ def archive_place(url: str) -> ArchivePlace:
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost") or not parts.path.strip("/") or parts.query or parts.fragment:
             raise ValueError("a folder is written file:///its/path")
-        return Folder(Path(unquote(parts.path)))
+        return ArchiveFolder(Path(unquote(parts.path)))
     if "://" in url or not url.strip() or not url.isprintable():
         raise ValueError("it is neither a folder nor an address that begins with s3:// or https://")
-    return Folder(Path(url))
+    return ArchiveFolder(Path(url))
 
 
 def _web(url: str) -> Web:

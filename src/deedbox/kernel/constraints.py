@@ -92,7 +92,7 @@ def never_with(names: Sequence[str], other: str) -> Constraint:
 def check(value: Any, place: str = "") -> None:
     """Raise BadRequest, naming the place, if the value or anything in it breaks a declared constraint."""
     if isinstance(value, msgspec.Struct):
-        for constraint in declared(type(value)):
+        for constraint in constraints_of(type(value)):
             constraint.check(value, place)
         for name, shown in _leading(type(value)):
             check(getattr(value, name), f"{place}.{shown}" if place else shown)
@@ -104,7 +104,7 @@ def check(value: Any, place: str = "") -> None:
             check(inner, f"{place}[{number}]")
 
 
-def declared(kind: type[msgspec.Struct]) -> Constraints:
+def constraints_of(kind: type[msgspec.Struct]) -> Constraints:
     """The constraints of a struct."""
     return getattr(kind, "constraints", ())
 
@@ -130,7 +130,7 @@ def _leading(kind: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
     info = inspect.type_info(kind)
     fields = info.fields if isinstance(info, inspect.StructType) else ()
     return tuple(
-        (field.name, field.encode_name) for field in fields if any(map(declared, structs_in(field.type, set())))
+        (field.name, field.encode_name) for field in fields if any(map(constraints_of, structs_in(field.type, set())))
     )
 
 

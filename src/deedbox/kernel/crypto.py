@@ -68,7 +68,7 @@ class _Ring(NamedTuple):
     newest: bytes
 
 
-class Box:
+class ValueCipher:
     """Encrypts values for the database with AES-256-GCM under the newest key of a key ring file.
 
     An encrypted value names its key, and the place it belongs to (`table.column:row`) is authenticated with it, so that
@@ -109,7 +109,7 @@ def key_of(encrypted: bytes) -> bytes:
     return encrypted[len(_FORMAT) : len(_FORMAT) + _KEY_ID_BYTES]
 
 
-def make_ring(path: Path) -> None:
+def create_key_file(path: Path) -> None:
     """A key ring file with one new key, unless there is one already."""
     if not path.exists():
         # Of two processes that start at once, one makes the ring and both use it.
@@ -134,7 +134,7 @@ def end_rotation(path: Path) -> None:
         os.replace(draft, path.resolve())
 
 
-def is_rotating(path: Path) -> bool:
+def has_open_rotation(path: Path) -> bool:
     """Whether a rotation was begun and has not ended."""
     return bool(_contents(path).get("rotating"))
 

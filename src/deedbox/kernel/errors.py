@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Code(StrEnum):
+class ErrorCode(StrEnum):
     """Machine-readable reasons, sent as `X-Service-Error-Code`. The value of each is part of the API."""
 
     INVALID_REQUEST = "invalid_request"
@@ -36,37 +36,37 @@ class Code(StrEnum):
     CHAT_FAILED = "chat_failed"
 
 
-AWAY = frozenset({Code.STORAGE_FULL, Code.STORAGE_UNAVAILABLE, Code.DATABASE_UNAVAILABLE})
+AWAY = frozenset({ErrorCode.STORAGE_FULL, ErrorCode.STORAGE_UNAVAILABLE, ErrorCode.DATABASE_UNAVAILABLE})
 """Nothing is wrong with what was asked: it goes as soon as the disk, the store or the database is there again."""
 
-MEANING: dict[Code, str] = {
-    Code.INVALID_REQUEST: "A parameter, a header or the body is missing or invalid; the message says which.",
-    Code.INVALID_KEY: "The API key is missing, malformed, unknown, revoked or expired.",
-    Code.MISSING_SCOPE: "The key is valid but lacks the scope that the message names.",
-    Code.FORBIDDEN: "The caller may not do this, for the reason in the message.",
-    Code.NOT_FOUND: "The resource or route does not exist in the caller's workspace.",
-    Code.METHOD_NOT_ALLOWED: "The path exists, with other methods; `Allow` lists them.",
-    Code.TIMED_OUT: "The request took too long and was stopped.",
-    Code.CONFLICT: "The resource is not in a state that allows this.",
-    Code.IDEMPOTENCY_CONFLICT: "The Idempotency-Key has already been used with a different request.",
-    Code.IDEMPOTENCY_IN_PROGRESS: "A request with the same Idempotency-Key is still running; try again shortly.",
-    Code.TOO_LARGE: "The body is larger than the route allows.",
-    Code.UNSUPPORTED_MEDIA_TYPE: "The Content-Type of the body is not one the route reads.",
-    Code.RANGE_NOT_SATISFIABLE: "The requested `Range` contains no byte of the file; `Content-Range` gives its size.",
-    Code.RATE_LIMITED: "Too many requests; wait until `X-RateLimit-Reset` (Unix seconds).",
-    Code.INTERNAL_ERROR: "The server failed; `X-Request-Id` finds the cause in its log.",
-    Code.FILE_LOST: "The server has the file on record, but not in its storage; `deedbox doctor` names such files.",
-    Code.DRAINING: "The server is stopping; try again after `Retry-After` seconds.",
-    Code.BUSY: "The server has too much to do at this moment; try again after `Retry-After` seconds.",
-    Code.STORAGE_FULL: "The server's disk or object store is full or failing; nothing was changed.",
-    Code.STORAGE_UNAVAILABLE: "The object store for files cannot be reached or refuses; nothing was changed.",
-    Code.DATABASE_UNAVAILABLE: "The database cannot be reached; nothing was changed.",
-    Code.OUTCOME_UNKNOWN: "The database was lost while the change was being saved: it may or may not have been "
+MEANING: dict[ErrorCode, str] = {
+    ErrorCode.INVALID_REQUEST: "A parameter, a header or the body is missing or invalid; the message says which.",
+    ErrorCode.INVALID_KEY: "The API key is missing, malformed, unknown, revoked or expired.",
+    ErrorCode.MISSING_SCOPE: "The key is valid but lacks the scope that the message names.",
+    ErrorCode.FORBIDDEN: "The caller may not do this, for the reason in the message.",
+    ErrorCode.NOT_FOUND: "The resource or route does not exist in the caller's workspace.",
+    ErrorCode.METHOD_NOT_ALLOWED: "The path exists, with other methods; `Allow` lists them.",
+    ErrorCode.TIMED_OUT: "The request took too long and was stopped.",
+    ErrorCode.CONFLICT: "The resource is not in a state that allows this.",
+    ErrorCode.IDEMPOTENCY_CONFLICT: "The Idempotency-Key has already been used with a different request.",
+    ErrorCode.IDEMPOTENCY_IN_PROGRESS: "A request with the same Idempotency-Key is still running; try again shortly.",
+    ErrorCode.TOO_LARGE: "The body is larger than the route allows.",
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE: "The Content-Type of the body is not one the route reads.",
+    ErrorCode.RANGE_NOT_SATISFIABLE: "The requested `Range` contains no byte of the file; `Content-Range` gives its size.",
+    ErrorCode.RATE_LIMITED: "Too many requests; wait until `X-RateLimit-Reset` (Unix seconds).",
+    ErrorCode.INTERNAL_ERROR: "The server failed; `X-Request-Id` finds the cause in its log.",
+    ErrorCode.FILE_LOST: "The file is missing from storage; `deedbox doctor` names such files.",
+    ErrorCode.DRAINING: "The server is stopping; try again after `Retry-After` seconds.",
+    ErrorCode.BUSY: "The server has too much to do at this moment; try again after `Retry-After` seconds.",
+    ErrorCode.STORAGE_FULL: "The server's disk or object store is full or failing; nothing was changed.",
+    ErrorCode.STORAGE_UNAVAILABLE: "The object store for files cannot be reached or refuses; nothing was changed.",
+    ErrorCode.DATABASE_UNAVAILABLE: "The database cannot be reached; nothing was changed.",
+    ErrorCode.OUTCOME_UNKNOWN: "The database was lost while the change was being saved: it may or may not have been "
     "made. Retrying with the same Idempotency-Key is safe.",
-    Code.SANDBOX_FAILED: "The file could not be processed within its limits of time and memory.",
-    Code.MODEL_MISSING: "No embedding model is installed; the message says what to run.",
-    Code.INDEX_WARMING: "The search index of the workspace is being built; try again after `Retry-After` seconds.",
-    Code.CHAT_FAILED: "The chat endpoint that writes answers cannot be used, or gave no answer; the message says why. "
+    ErrorCode.SANDBOX_FAILED: "The file could not be processed within its limits of time and memory.",
+    ErrorCode.MODEL_MISSING: "No embedding model is installed; the message says what to run.",
+    ErrorCode.INDEX_WARMING: "The search index of the workspace is being built; try again after `Retry-After` seconds.",
+    ErrorCode.CHAT_FAILED: "The chat endpoint cannot be used or gave no answer; the message says why. "
     "With 503 a later try may succeed.",
 }
 
@@ -82,18 +82,18 @@ class Saying(NamedTuple):
     """and what that is called: by the sender, or by the name of a word."""
 
 
-class DeedboxError(Exception):
+class ServiceError(Exception):
     """A failure with an HTTP status, a machine-readable code and a sentence for a person."""
 
     status = 500
-    code = Code.INTERNAL_ERROR
+    code = ErrorCode.INTERNAL_ERROR
     retry_after: int | None = None
     sayings: tuple[Saying, ...] = ()
     """The message for readers of other languages; none for what only programs get to read."""
     supported: tuple[str, ...] = ()
     """What would have been accepted, for programs: a second field of the search API's error body."""
 
-    def __init__(self, message: str, *, code: Code | None = None, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, message: str, *, code: ErrorCode | None = None, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.headers = headers or {}
@@ -101,65 +101,65 @@ class DeedboxError(Exception):
             self.code = code
 
 
-class BadRequest(DeedboxError):
+class BadRequest(ServiceError):
     status = 400
-    code = Code.INVALID_REQUEST
+    code = ErrorCode.INVALID_REQUEST
 
 
-class Unauthorized(DeedboxError):
+class Unauthorized(ServiceError):
     status = 401
-    code = Code.INVALID_KEY
+    code = ErrorCode.INVALID_KEY
 
 
-class Forbidden(DeedboxError):
+class Forbidden(ServiceError):
     status = 403
-    code = Code.FORBIDDEN
+    code = ErrorCode.FORBIDDEN
 
 
-class NotFound(DeedboxError):
+class NotFound(ServiceError):
     status = 404
-    code = Code.NOT_FOUND
+    code = ErrorCode.NOT_FOUND
 
 
-class MethodNotAllowed(DeedboxError):
+class MethodNotAllowed(ServiceError):
     status = 405
-    code = Code.METHOD_NOT_ALLOWED
+    code = ErrorCode.METHOD_NOT_ALLOWED
 
 
-class TimedOut(DeedboxError):
+class TimedOut(ServiceError):
     status = 408
-    code = Code.TIMED_OUT
+    code = ErrorCode.TIMED_OUT
 
 
-class Conflict(DeedboxError):
+class Conflict(ServiceError):
     status = 409
-    code = Code.CONFLICT
+    code = ErrorCode.CONFLICT
 
 
-class TooLarge(DeedboxError):
+class TooLarge(ServiceError):
     status = 413
-    code = Code.TOO_LARGE
+    code = ErrorCode.TOO_LARGE
 
 
-class UnsupportedMediaType(DeedboxError):
+class UnsupportedMediaType(ServiceError):
     status = 415
-    code = Code.UNSUPPORTED_MEDIA_TYPE
+    code = ErrorCode.UNSUPPORTED_MEDIA_TYPE
 
 
-class RangeNotSatisfiable(DeedboxError):
+class RangeNotSatisfiable(ServiceError):
     status = 416
-    code = Code.RANGE_NOT_SATISFIABLE
+    code = ErrorCode.RANGE_NOT_SATISFIABLE
 
 
-class TooManyRequests(DeedboxError):
+class TooManyRequests(ServiceError):
     status = 429
-    code = Code.RATE_LIMITED
+    code = ErrorCode.RATE_LIMITED
 
 
-class LostFile(DeedboxError):
+class LostFile(ServiceError):
     """A file that a row names is not in the storage. No 404: what was asked for exists, and cannot be given."""
 
-    code = Code.FILE_LOST
+    code = ErrorCode.FILE_LOST
 
     def __init__(self, where: str, what: str = "this file") -> None:
         super().__init__(
@@ -169,17 +169,17 @@ class LostFile(DeedboxError):
         self.add_note(f"lost: {where}")  # for the log: a caller has no use for it
 
 
-class BadGateway(DeedboxError):
+class BadGateway(ServiceError):
     """Another server, which this one needs for the answer, gave none that can be used."""
 
     status = 502
 
 
-class Unavailable(DeedboxError):
+class Unavailable(ServiceError):
     """Nothing was changed (unless the code says `outcome_unknown`); the caller may try again."""
 
     status = 503
-    code = Code.BUSY
+    code = ErrorCode.BUSY
     retry_after = 1
 
 

@@ -7,7 +7,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 
 
-class UnderWay:
+class RequestsInFlight:
     def __init__(self) -> None:
         self._begun: dict[object, float] = {}
         """When each request came that is not answered yet; the newest is the last."""

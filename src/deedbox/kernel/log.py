@@ -29,7 +29,7 @@ _clock = SystemClock()
 _log = logging.getLogger("deedbox")
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """The text with everything that looks like a key, token or password cut out."""
     return _SECRET.sub(lambda found: f"{found['kept'] or found['address']}…", text)
 
@@ -90,7 +90,7 @@ def _line(record: logging.LogRecord) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """The value as JSON can hold it, without secrets, however deep they lie."""
     if isinstance(value, str) and value.isascii():
-        return redacted(value)
+        return redact(value)
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, int) and abs(value) <= _LARGEST_INT:
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
     # A file's name may hold half a surrogate pair, which no encoder takes.
-    return redacted(text).encode("utf-8", "backslashreplace").decode()
+    return redact(text).encode("utf-8", "backslashreplace").decode()
 
 
 class _JsonLines(logging.Formatter):

@@ -5,7 +5,7 @@ import msgspec
 _SECRET = ("access_code", "code", "password")
 
 
-class Discreet(msgspec.Struct, frozen=True):
+class Redacted(msgspec.Struct, frozen=True):
     """Printing it shows every field but the secret ones."""
 
     def __repr__(self) -> str:

@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from deedbox.kernel import limits
-from deedbox.kernel.turns import Turns
+from deedbox.kernel.turns import FairQueue
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 _threads = ThreadPoolExecutor(limits.SLOW_HASHES, thread_name_prefix="slow-hash")
-_turns = Turns(limits.SLOW_HASHES, "passwords and codes")
+_turns = FairQueue(limits.SLOW_HASHES, "passwords and codes")
 
 
 async def slow_hash(text: str) -> str:

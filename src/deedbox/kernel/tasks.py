@@ -7,7 +7,7 @@ from typing import Any
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.clock import stopwatch
-from deedbox.kernel.errors import AWAY, DeedboxError
+from deedbox.kernel.errors import AWAY, ServiceError
 
 
 def begin(loop: Coroutine[Any, Any, None], if_it_dies: str) -> asyncio.Task[None]:
@@ -28,7 +28,7 @@ def going_on(if_it_fails: str, **about: str) -> Iterator[None]:
     try:
         yield
         _log_return(if_it_fails)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.code not in AWAY or _is_due(if_it_fails):
             log.warning(if_it_fails, reason=error.message, **about)
     except Exception as error:  # an error that nobody foresaw must not stop the work until someone restarts the server

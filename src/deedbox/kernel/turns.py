@@ -13,7 +13,7 @@ holder: ContextVar[str] = ContextVar("holder", default="")
 """For whom a request works; empty for the server's own work, which its jobs bound already."""
 
 
-class Turns:
+class FairQueue:
     def __init__(self, places: int, things: str, most_of_one: int | None = None) -> None:
         self._free = places
         self._most = places if most_of_one is None else most_of_one

@@ -28,15 +28,15 @@ _BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"
 _STEP = re.compile(r"\.(\w+)|\[[^\]]*\]")
 
 
-def named(kind: Any, error: msgspec.ValidationError) -> str:
+def describe(kind: Any, error: msgspec.ValidationError) -> str:
     """The field and what is wrong with it: `signers[0].email: not an e-mail address`."""
     reason, place = split(error)
     if not place and reason.startswith("Expected `object`"):
         return "The body must be a JSON object"
-    return _said(*found(kind, error))
+    return _said(*locate(kind, error))
 
 
-def found(kind: Any, error: msgspec.ValidationError) -> tuple[str, str]:
+def locate(kind: Any, error: msgspec.ValidationError) -> tuple[str, str]:
     """The place, such as `.signers[0].email`, and what is wrong there."""
     reason, place = split(error)
     if missing := re.fullmatch("Object missing required field `(.*)`", reason):

@@ -3,22 +3,22 @@
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.crypto import Box
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.crypto import ValueCipher
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.mail.letter import Mail
-from deedbox.mail.store import Entry
+from deedbox.mail.store import MailEntry
 
 _MAIL = msgspec.json.Decoder(Mail)
 
 ENCRYPTED_MAIL = EncryptedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
 
 
-class Unreadable(DeedboxError):
+class UnreadableMail(ServiceError):
     """What the mail says cannot be opened any more."""
 
 
-def encrypted(box: Box, mail_id: str, mail: Mail) -> bytes:
+def encrypt(box: ValueCipher, mail_id: str, mail: Mail) -> bytes:
     """The mail for its row; ValueError if it is larger than any mail has reason to be."""
     plain = msgspec.json.encode(mail)
     if len(plain) > limits.MAIL_DATA_BYTES:
@@ -26,11 +26,11 @@ def encrypted(box: Box, mail_id: str, mail: Mail) -> bytes:
     return box.encrypt(plain, ENCRYPTED_MAIL.place.format(id=mail_id))
 
 
-def opened(box: Box, entry: Entry) -> Mail:
+def decrypt(box: ValueCipher, entry: MailEntry) -> Mail:
     if entry.data is None:
-        raise Unreadable("What the mail said is no longer kept")
+        raise UnreadableMail("What the mail said is no longer kept")
     try:
         plain = box.decrypt(entry.data, ENCRYPTED_MAIL.place.format(id=entry.id))
     except ValueError as error:
-        raise Unreadable(f"The mail cannot be opened: {error}") from error
+        raise UnreadableMail(f"The mail cannot be opened: {error}") from error
     return _MAIL.decode(plain)

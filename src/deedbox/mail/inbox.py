@@ -6,12 +6,12 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant
-from deedbox.kernel.crypto import Box
+from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail import content, store
-from deedbox.mail.letter import ACCOUNT, PERSONAL, Attachment, Kind, Mail
-from deedbox.mail.store import Entry, MailPart, Status
+from deedbox.mail.letter import ACCOUNT, PERSONAL, Kind, Mail, MailAttachment
+from deedbox.mail.store import MailEntry, MailPart, Status
 
 if TYPE_CHECKING:
     from deedbox.mail.templates import Rendered
@@ -56,13 +56,13 @@ class InboxMail(msgspec.Struct, frozen=True, kw_only=True):
     mail: Mail
     text: str
     html: str
-    attachments: list[Attachment]
+    attachments: list[MailAttachment]
 
 
 class Inbox:
     """Lists mails with what became of them, and opens those that stayed here because there is no mail server."""
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: ValueCipher) -> None:
         self._box = box
 
     def page(
@@ -96,7 +96,7 @@ class Inbox:
         entry = store.find(tx, workspace_id, mail_id)
         if entry is None or entry.status != "inbox" or entry.kind in PERSONAL:
             raise NotFound("The mail is not in the inbox")
-        mail = content.opened(self._box, entry)
+        mail = content.decrypt(self._box, entry)
         rendered = _rendered(entry, mail)
         return InboxMail(
             listed=self._listed(entry),
@@ -106,16 +106,16 @@ class Inbox:
             attachments=mail.attachments if entry.attachments else [],
         )
 
-    def _listed(self, entry: Entry) -> MailRecord:
+    def _listed(self, entry: MailEntry) -> MailRecord:
         try:
-            subject = _rendered(entry, content.opened(self._box, entry)).subject
-        except content.Unreadable:
+            subject = _rendered(entry, content.decrypt(self._box, entry)).subject
+        except content.UnreadableMail:
             subject = None
         shared = {name: getattr(entry, name) for name in MailRecord.__struct_fields__ if name not in ("to", "subject")}
         return MailRecord(to=entry.to_address, subject=subject, **shared)
 
 
-def _rendered(entry: Entry, mail: Mail) -> "Rendered":
+def _rendered(entry: MailEntry, mail: Mail) -> "Rendered":
     from deedbox.mail.templates import render
 
     return render(mail, attached=bool(entry.attachments))

@@ -7,7 +7,7 @@ import msgspec
 
 from deedbox.kernel.clock import Instant
 from deedbox.kernel.mailbox import Mailbox
-from deedbox.kernel.redacted import Discreet
+from deedbox.kernel.redacted import Redacted
 
 
 class FromSender(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Reminder(Invitation, frozen=True, kw_only=True, tag="reminder"):
     """The same once more."""
 
 
-class Code(Discreet, frozen=True, kw_only=True, tag="code"):
+class CodeMail(Redacted, frozen=True, kw_only=True, tag="code"):
     """The six digits that show that a signer reads this mailbox."""
 
     code: str
@@ -58,14 +58,14 @@ class Enough(msgspec.Struct, frozen=True):
     total: int
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class RefusalNote(msgspec.Struct, frozen=True):
     """Someone who declined, while the document went on."""
 
     signer: str
     reason: str | None
 
 
-class Verification(msgspec.Struct, frozen=True):
+class VerificationNote(msgspec.Struct, frozen=True):
     """By what a sealed document is known to be genuine."""
 
     title: str
@@ -73,10 +73,10 @@ class Verification(msgspec.Struct, frozen=True):
     link: str
 
 
-class Completion(FromSender, frozen=True, kw_only=True, tag="completion"):
+class CompletionMail(FromSender, frozen=True, kw_only=True, tag="completion"):
     """Everything is sealed; the sealed files and their certificates are attached unless they are too large."""
 
-    verifications: list[Verification]
+    verifications: list[VerificationNote]
     """Of the document, or of each in a packet."""
     document_id: str = ""
     """Of the document, or of the packet."""
@@ -84,7 +84,7 @@ class Completion(FromSender, frozen=True, kw_only=True, tag="completion"):
     """Where whoever gets this mail can see the sealed file."""
     enough: list[Enough] = []
     """None of them where everyone has signed."""
-    refusals: list[Refusal] = []
+    refusals: list[RefusalNote] = []
     """Told to the sender alone."""
     to_sender: bool = False
 
@@ -101,7 +101,7 @@ class NotNeeded(FromSender, frozen=True, kw_only=True, tag="not_needed"):
     party: str
 
 
-class Declined(FromSender, frozen=True, kw_only=True, tag="declined"):
+class DeclinedMail(FromSender, frozen=True, kw_only=True, tag="declined"):
     """Someone declined, which ended the document unless it `goes_on`."""
 
     signer: str
@@ -134,7 +134,7 @@ class Delegated(FromSender, frozen=True, kw_only=True, tag="delegated"):
         return "delegated_own" if self.own else "delegated"
 
 
-class Voided(FromSender, frozen=True, kw_only=True, tag="voided"):
+class VoidedMail(FromSender, frozen=True, kw_only=True, tag="voided"):
     reason: str | None = None
 
 
@@ -145,7 +145,7 @@ class Expired(FromSender, frozen=True, kw_only=True, tag="expired"):
     to_sender: bool = False
 
 
-class Failed(FromSender, frozen=True, kw_only=True, tag="failed"):
+class FailedMail(FromSender, frozen=True, kw_only=True, tag="failed"):
     """Nobody was asked to sign, because the files could not be converted; to the sender alone."""
 
     reason: str
@@ -160,7 +160,7 @@ class Test(msgspec.Struct, frozen=True, kw_only=True, tag="test"):
     server: str
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True, tag="member"):
+class MemberMail(msgspec.Struct, frozen=True, kw_only=True, tag="member"):
     """Invites someone to a workspace."""
 
     inviter: str
@@ -179,16 +179,16 @@ class Reset(msgspec.Struct, frozen=True, kw_only=True, tag="reset"):
 Letter: TypeAlias = (
     Invitation
     | Reminder
-    | Code
-    | Completion
+    | CodeMail
+    | CompletionMail
     | NotNeeded
-    | Declined
+    | DeclinedMail
     | Delegated
-    | Voided
+    | VoidedMail
     | Expired
-    | Failed
+    | FailedMail
     | Test
-    | Member
+    | MemberMail
     | Reset
 )
 Kind: TypeAlias = Literal[
@@ -213,26 +213,26 @@ PERSONAL = ("code", *ACCOUNT)
 """Kinds that open an account or show who signs: they never stay here, where others of the workspace would read them."""
 
 
-class Attachment(msgspec.Struct, frozen=True):
+class MailAttachment(msgspec.Struct, frozen=True):
     """A stored file, under the name that the reader sees."""
 
     sha256: str
     name: str
 
 
-class Shade(msgspec.Struct, frozen=True):
+class MailShade(msgspec.Struct, frozen=True):
     """A colour, and what is written on it."""
 
     accent: str
     on_accent: str
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
+class MailLook(msgspec.Struct, frozen=True, kw_only=True):
     """In whose name a mail comes, with which logo, and in which colour on light and on dark paper."""
 
     name: str = "Deedbox"
-    light: Shade = Shade("#1f5c4d", "#ffffff")
-    dark: Shade = Shade("#5fc2a8", "#06211a")
+    light: MailShade = MailShade("#1f5c4d", "#ffffff")
+    dark: MailShade = MailShade("#5fc2a8", "#06211a")
     logo_sha256: str | None = None
     logo: bytes = b""
     """A PNG, which goes with the mail: to open one fetches nothing."""
@@ -247,7 +247,7 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
     time_zone: str | None = None
     """The IANA name of the reader's zone."""
     reply_to: Mailbox | None = None
-    attachments: list[Attachment] = []
+    attachments: list[MailAttachment] = []
     """All of them go with the mail, or none when together they are too large for one."""
     about: str | None = None
     """The id of the document or packet that it is about."""
@@ -255,7 +255,7 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
     """One of many of its kind: it leaves after all others."""
     not_after: datetime | None = None
     """When it has lost its meaning: a code that has run out is not sent any more."""
-    look: Look = Look()
+    look: MailLook = MailLook()
     """Put on when it leaves: until then the workspace may change it."""
 
     @property

@@ -18,7 +18,7 @@ from deedbox.mail.templates import Rendered
 _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*]')
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class MessageDraft(msgspec.Struct, frozen=True, kw_only=True):
     """All that a message is made of."""
 
     message_id: str
@@ -44,7 +44,7 @@ class SmtpEnvelope(msgspec.Struct, frozen=True):
     """An address has letters beyond ASCII before its @, which only a server with SMTPUTF8 takes."""
 
 
-def compose(draft: Draft) -> SmtpEnvelope:
+def compose(draft: MessageDraft) -> SmtpEnvelope:
     """The message and its envelope."""
     people = {"From": draft.sender, "To": draft.to, **({"Reply-To": draft.reply_to} if draft.reply_to else {})}
     international = not all(person.address.isascii() for person in people.values())
@@ -61,7 +61,7 @@ def compose(draft: Draft) -> SmtpEnvelope:
     return SmtpEnvelope(draft.sender.address, draft.to.address, written + _body(draft).as_bytes(), international)
 
 
-def _body(draft: Draft) -> EmailMessage:
+def _body(draft: MessageDraft) -> EmailMessage:
     body = EmailMessage(SMTP)
     body.set_content(draft.rendered.text, cte="quoted-printable")
     body.add_alternative(draft.rendered.html, subtype="html", cte="quoted-printable")

@@ -9,16 +9,16 @@ from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock, instant, moment
-from deedbox.kernel.crypto import Box
+from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import Conflict, DeedboxError, NotFound
+from deedbox.kernel.errors import Conflict, NotFound, ServiceError
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.kernel.mailbox import Mailbox, mailbox
 from deedbox.mail import content, store
-from deedbox.mail.letter import PERSONAL, Code, Look, Mail
+from deedbox.mail.letter import PERSONAL, CodeMail, Mail, MailLook
 from deedbox.mail.relay import Files, MailFailed, Relay
-from deedbox.mail.store import Entry, Status
+from deedbox.mail.store import MailEntry, Status
 
 MAIL_JOB = "mail"
 _READERS_ALONE = "There is no mail server any more, and this mail is its reader's alone."
@@ -30,11 +30,11 @@ class Mailer:
     def __init__(
         self,
         db: Database,
-        box: Box,
+        box: ValueCipher,
         clock: Clock,
         relay: Relay,
         blobs: Blobs,
-        look: Callable[[Tx, str], Look] = lambda *_: Look(),
+        look: Callable[[Tx, str], MailLook] = lambda *_: MailLook(),
     ) -> None:
         self._db = db
         self._box = box
@@ -53,7 +53,7 @@ class Mailer:
         """The id of the mail, which is sent if, and only if, the caller's transaction is committed."""
         mail_id = new_id("mail", now)
         mail = _addressed(mail)
-        entry = Entry(
+        entry = MailEntry(
             id=mail_id,
             workspace_id=workspace_id,
             kind=mail.kind,
@@ -62,7 +62,7 @@ class Mailer:
             to_name=mail.to.name,
             message_id=self._relay.message_id(mail_id),
             status="queued" if self._relay.server else "inbox",
-            data=content.encrypted(self._box, mail_id, mail),
+            data=content.encrypt(self._box, mail_id, mail),
             attachments=_hold_attachments(tx, mail_id, mail, now),
             attempts=0,
             last_error=None,
@@ -89,8 +89,8 @@ class Mailer:
         if entry is None:
             raise NotFound("There is no such mail")
         try:
-            mail = content.opened(self._box, entry)
-        except content.Unreadable as error:
+            mail = content.decrypt(self._box, entry)
+        except content.UnreadableMail as error:
             raise Conflict(error.message) from error
         if not store.wait_again(tx, entry):
             raise Conflict("Only a mail that could not be sent can be sent again.")
@@ -101,7 +101,7 @@ class Mailer:
         else:
             store.put_into_inbox(tx, entry)
 
-    def _plan(self, tx: Tx, entry: Entry, mail: Mail, now: datetime) -> None:
+    def _plan(self, tx: Tx, entry: MailEntry, mail: Mail, now: datetime) -> None:
         jobs.put(
             tx,
             jobs.NewJob(
@@ -131,7 +131,7 @@ class Mailer:
             return
         try:
             await self._attempt(entry)
-        except (GiveUp, DeedboxError) as error:
+        except (GiveUp, ServiceError) as error:
             final = isinstance(error, GiveUp) or work.job.attempts >= work.job.max_attempts
             reason = str(error)
             await self._db.write(
@@ -144,14 +144,14 @@ class Mailer:
             isolation="read committed",
         )
 
-    async def _attempt(self, entry: Entry) -> None:
+    async def _attempt(self, entry: MailEntry) -> None:
         from deedbox.mail.smtp import SmtpRefused, TooLargeForServer
 
         if self._relay.server is None:
             raise GiveUp(_READERS_ALONE)
         try:
             mail = await self._opened(entry)
-        except content.Unreadable as error:
+        except content.UnreadableMail as error:
             raise GiveUp(error.message) from error
         if mail.not_after and self._clock.now() > mail.not_after:
             raise GiveUp(f"The mail could not be sent before it lost its meaning. {entry.last_error or ''}".strip())
@@ -167,14 +167,14 @@ class Mailer:
             reason = _without(refused.message, mail.secrets)
             raise GiveUp(reason) if refused.permanent else MailFailed(reason) from None
 
-    async def _opened(self, entry: Entry) -> Mail:
-        mail = content.opened(self._box, entry)
+    async def _opened(self, entry: MailEntry) -> Mail:
+        mail = content.decrypt(self._box, entry)
         look = await self._db.read(lambda tx: self._look(tx, entry.workspace_id))
         if look.logo_sha256 is not None:
             look = msgspec.structs.replace(look, logo=await self._content(look.logo_sha256))
         return msgspec.structs.replace(mail, look=look)
 
-    async def _files(self, entry: Entry, mail: Mail) -> Files:
+    async def _files(self, entry: MailEntry, mail: Mail) -> Files:
         """Name and content of each file that is attached."""
         names = {attachment.sha256: attachment.name for attachment in mail.attachments}
         return [(names.get(sha256, ""), await self._content(sha256)) for sha256 in entry.attachments]
@@ -192,7 +192,9 @@ def prune(tx: Tx, now: datetime) -> int:
         "failed": limits.MAIL_INBOX_DAYS,
         "queued": limits.MAIL_INBOX_DAYS,
     }
-    old = [entry for status, days in ages.items() for entry in store.outdated(tx, status, now - timedelta(days=days))]
+    old = [
+        entry for status, days in ages.items() for entry in store.list_outdated(tx, status, now - timedelta(days=days))
+    ]
     for entry in old:
         _let_go(tx, entry, now)
         store.delete(tx, entry)
@@ -200,7 +202,7 @@ def prune(tx: Tx, now: datetime) -> int:
 
 
 def _priority(mail: Mail) -> int:
-    if isinstance(mail.letter, Code):  # someone sits in front of the page and waits for it
+    if isinstance(mail.letter, CodeMail):  # someone sits in front of the page and waits for it
         return jobs.URGENT
     return jobs.BULK if mail.bulk else jobs.NORMAL
 
@@ -222,12 +224,12 @@ def _hold_attachments(tx: Tx, mail_id: str, mail: Mail, now: datetime) -> list[s
     return []
 
 
-def _settle(tx: Tx, entry: Entry, now: datetime) -> None:
+def _settle(tx: Tx, entry: MailEntry, now: datetime) -> None:
     store.note_sent(tx, entry, now)
     _let_go(tx, entry, now)
 
 
-def _let_go(tx: Tx, entry: Entry, now: datetime) -> None:
+def _let_go(tx: Tx, entry: MailEntry, now: datetime) -> None:
     for sha256 in entry.attachments:
         blobs_store.release(tx, sha256, f"mail:{entry.id}", now)
 

@@ -11,7 +11,7 @@ import msgspec
 
 from deedbox import i18n
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.errors import ServiceError, SetupError
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.mailbox import Mailbox, named_mailbox
 from deedbox.kernel.settings import Settings
@@ -26,7 +26,7 @@ Files: TypeAlias = Sequence[tuple[str, bytes]]
 _NOBODY = Mailbox("deedbox@localhost", "Deedbox")
 
 
-class MailFailed(DeedboxError):
+class MailFailed(ServiceError):
     """This attempt did not succeed; the next may."""
 
 
@@ -69,11 +69,11 @@ class Relay:
         return await self._hand_in(None, Patience(limits.SMTP_CHECK_SECONDS, limits.SMTP_CHECK_SECONDS))
 
     def _composed(self, mail: Mail, message_id: str, at: datetime, files: Files) -> "SmtpEnvelope":
-        from deedbox.mail.message import Draft, compose
+        from deedbox.mail.message import MessageDraft, compose
         from deedbox.mail.templates import render
 
         return compose(
-            Draft(
+            MessageDraft(
                 message_id=message_id,
                 sender=self._sender,
                 to=mail.to,

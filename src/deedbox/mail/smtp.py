@@ -7,9 +7,9 @@ import ssl
 from typing import NamedTuple
 
 from deedbox.kernel import limits
-from deedbox.kernel.egress import ANYWHERE, BadAnswer, EgressFailed, Resolve, Wire, dialled, system_resolve
-from deedbox.kernel.errors import DeedboxError
-from deedbox.kernel.log import redacted
+from deedbox.kernel.egress import ANYWHERE, BadAnswer, EgressFailed, Resolve, Wire, dial, system_resolve
+from deedbox.kernel.errors import ServiceError
+from deedbox.kernel.log import redact
 from deedbox.kernel.mailbox import one_line
 from deedbox.kernel.smtp_url import MailServer
 from deedbox.mail.message import SmtpEnvelope
@@ -18,7 +18,7 @@ _REPLY = re.compile(rb"(\d{3})([ -]?)(.*)", re.DOTALL)
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
-class SmtpRefused(DeedboxError):
+class SmtpRefused(ServiceError):
     """The mail server answered no. `permanent`: it will say so again for this mail."""
 
     def __init__(self, message: str, *, permanent: bool = False) -> None:
@@ -36,7 +36,7 @@ class Reply(NamedTuple):
 
     def __str__(self) -> str:
         # The server's words go into the log and before people's eyes.
-        return redacted(one_line(f"{self.code} {' '.join(self.lines)}"))[: limits.MAIL_ERROR_CHARS]
+        return redact(one_line(f"{self.code} {' '.join(self.lines)}"))[: limits.MAIL_ERROR_CHARS]
 
 
 class Patience(NamedTuple):
@@ -57,7 +57,7 @@ async def hand_in(
 
     Without `tls` the connection stays plain. The server is the operator's choice, so it may be on any network."""
     waits = patience or Patience()
-    dialling = dialled(server.host, server.port, allow=ANYWHERE, resolve=resolve, seconds=waits.whole)
+    dialling = dial(server.host, server.port, allow=ANYWHERE, resolve=resolve, seconds=waits.whole)
     async with dialling as wire:
         dialogue = _Dialogue(wire, waits.reply)
         await dialogue.open(server, tls, hello)

@@ -20,7 +20,7 @@ _COLUMNS = (
 )
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class MailEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A mail's row. `data` is encrypted, and gone once the mail is sent."""
 
     id: str
@@ -41,13 +41,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     sent_at: Instant | None
 
 
-def insert(tx: Tx, entry: Entry) -> None:
-    values = ", ".join(f":{name}" for name in Entry.__struct_fields__)
+def insert(tx: Tx, entry: MailEntry) -> None:
+    values = ", ".join(f":{name}" for name in MailEntry.__struct_fields__)
     row = {**msgspec.structs.asdict(entry), "attachments": msgspec.json.encode(entry.attachments).decode()}
     tx.later(f"insert into mails ({_COLUMNS}) values ({values})", **row)
 
 
-def find(tx: Tx, workspace_id: str, mail_id: str) -> Entry | None:
+def find(tx: Tx, workspace_id: str, mail_id: str) -> MailEntry | None:
     sql = f"select {_COLUMNS} from mails where id = :id and workspace_id = :workspace_id"
     row = tx.one(sql, id=mail_id, workspace_id=workspace_id)
     return _entry(row) if row else None
@@ -78,7 +78,7 @@ _CONDITIONS = {"before": "mails.id < :before", "kind": "kind = :kind", "about": 
 _NOT_OF_ACCOUNTS = "kind not in ('member', 'reset')"
 
 
-def part(tx: Tx, workspace_id: str, wanted: MailPart) -> list[Entry]:
+def part(tx: Tx, workspace_id: str, wanted: MailPart) -> list[MailEntry]:
     """The mails of the workspace that are wanted, newest first."""
     given: dict[str, Value] = msgspec.structs.asdict(wanted)
     values = {name: given[name] for name in _CONDITIONS if given[name] is not None}
@@ -90,19 +90,19 @@ def part(tx: Tx, workspace_id: str, wanted: MailPart) -> list[Entry]:
         conditions.append(_NOT_OF_ACCOUNTS)
     values |= named
     if wanted.to is not None:
-        to = grams.Wanted("mails", "lower(to_address)", wanted.to.lower(), conditions)
+        to = grams.WantedRows("mails", "lower(to_address)", wanted.to.lower(), conditions)
         ids = {f"id{at}": id for at, id in enumerate(grams.page(tx, workspace_id, to, wanted.limit, values))}
         conditions, values = [f"id in ({', '.join(f':{name}' for name in ids) or 'null'})"], {**ids}
     sql = f"select {_COLUMNS} from mails where {' and '.join(conditions)} order by id desc limit :limit"
     return [_entry(row) for row in tx.all(sql, workspace_id=workspace_id, limit=wanted.limit, **values)]
 
 
-def wait_again(tx: Tx, entry: Entry) -> bool:
+def wait_again(tx: Tx, entry: MailEntry) -> bool:
     """Whether a mail that was given up waits to be sent now."""
     return tx.run("update mails set status = 'queued' where id = :id and status = 'failed'", id=entry.id) > 0
 
 
-def begin(tx: Tx, mail_id: str, now: datetime) -> Entry | None:
+def begin(tx: Tx, mail_id: str, now: datetime) -> MailEntry | None:
     """The mail with one more attempt counted; None when there is nothing to send any more."""
     row = tx.one(
         "update mails set attempts = attempts + 1, tried_at = :now, status = 'queued'"
@@ -129,7 +129,7 @@ def recall(tx: Tx, workspace_id: str, about: str, to: Mailbox, kind: str) -> lis
     return [row[0] for row in rows]
 
 
-def note_failure(tx: Tx, entry: Entry, error: str, *, final: bool) -> None:
+def note_failure(tx: Tx, entry: MailEntry, error: str, *, final: bool) -> None:
     tx.run(
         "update mails set last_error = :error, status = :status"
         " where id = :id and attempts = :attempts and status = 'queued'",
@@ -140,7 +140,7 @@ def note_failure(tx: Tx, entry: Entry, error: str, *, final: bool) -> None:
     )
 
 
-def note_sent(tx: Tx, entry: Entry, now: datetime) -> None:
+def note_sent(tx: Tx, entry: MailEntry, now: datetime) -> None:
     """The mail is out: what it said is forgotten."""
     tx.run(
         "update mails set status = 'sent', data = null, attachments = '[]', last_error = null, sent_at = :now"
@@ -150,11 +150,11 @@ def note_sent(tx: Tx, entry: Entry, now: datetime) -> None:
     )
 
 
-def put_into_inbox(tx: Tx, entry: Entry) -> None:
+def put_into_inbox(tx: Tx, entry: MailEntry) -> None:
     tx.run("update mails set status = 'inbox', last_error = null where id = :id", id=entry.id)
 
 
-def outdated(tx: Tx, status: Status, before: datetime) -> list[Entry]:
+def list_outdated(tx: Tx, status: Status, before: datetime) -> list[MailEntry]:
     """Some mails of this status that were queued before then, the oldest first."""
     rows = tx.all(
         f"select {_COLUMNS} from mails where status = :status and created_at < :before order by created_at limit :most",
@@ -165,13 +165,13 @@ def outdated(tx: Tx, status: Status, before: datetime) -> list[Entry]:
     return [_entry(row) for row in rows]
 
 
-def delete(tx: Tx, entry: Entry) -> None:
+def delete(tx: Tx, entry: MailEntry) -> None:
     tx.run("delete from mails where id = :id", id=entry.id)
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
-    values = dict(zip(Entry.__struct_fields__, row, strict=True))
+def _entry(row: tuple[Any, ...]) -> MailEntry:
+    values = dict(zip(MailEntry.__struct_fields__, row, strict=True))
     values["attachments"] = _ATTACHMENTS.decode(values["attachments"])
     if values["data"] is not None:
         values["data"] = bytes(values["data"])
-    return Entry(**values)
+    return MailEntry(**values)

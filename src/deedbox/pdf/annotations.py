@@ -150,10 +150,10 @@ class _Annotation:
         return self._pdf.make_indirect(kept)
 
     def _refusal(self, text: str) -> BadRequest:
-        return not_drawn(self._page, text)
+        return cannot_draw(self._page, text)
 
 
-def not_drawn(page: int, text: str) -> BadRequest:
+def cannot_draw(page: int, text: str) -> BadRequest:
     """The refusal of a file whose text on this page, counted from 0, would get lost."""
     shown = f" ({' '.join(text.split())[:40]!r})" if text.strip() else ""
     return BadRequest(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from deedbox.kernel import limits
 from deedbox.pdf.der import Malformed
-from deedbox.pdf.syntax import Object, Reference, array, integer, object_at, value_at
+from deedbox.pdf.syntax import Object, ObjectReference, array, integer, object_at, value_at
 
 _END = re.compile(rb"startxref\n(0|[1-9]\d{0,11})\n%%EOF\n\Z")
 _BEFORE = re.compile(rb"startxref\s+(\d{1,12})\s+%%EOF\s*\Z")
@@ -19,7 +19,7 @@ _SECTION = re.compile(rb"(0|[1-9]\d{0,9}) ([1-9]\d{0,5})\n")
 _ROW = re.compile(rb"(\d{10}) (\d{5}) ([nf]) \n")
 _TRAILER = {"Root", "Info", "Size", "Prev", "ID"}
 _TABLE_STREAM = {"Type", "W", "Index", "Length", "Filter"}
-_NOBODY = (Reference(0, 65535), 0)
+_NOBODY = (ObjectReference(0, 65535), 0)
 """The entry that every table of a whole file begins with, and that some writers repeat."""
 
 
@@ -28,9 +28,9 @@ class Appended(NamedTuple):
 
     start: int
     end: int
-    objects: dict[Reference, Object]
+    objects: dict[ObjectReference, Object]
     trailer: dict[str, Any]
-    places: dict[Reference, int]
+    places: dict[ObjectReference, int]
 
     @property
     def size(self) -> int:
@@ -66,13 +66,13 @@ def _check_end_before(data: bytes, start: int, previous: int) -> None:
 
 
 def _objects(
-    data: bytes, places: dict[Reference, int], table_at: int, own: Reference | None
-) -> dict[Reference, Object]:
+    data: bytes, places: dict[ObjectReference, int], table_at: int, own: ObjectReference | None
+) -> dict[ObjectReference, Object]:
     """Every object, if they follow each other without a gap from the first to the table."""
     wanted = sorted((at, reference) for reference, at in places.items() if reference != own)
     if not wanted or wanted[0][0] < 0:
         raise Malformed("The revision begins too far from its end, or has no objects")
-    found: dict[Reference, Object] = {}
+    found: dict[ObjectReference, Object] = {}
     at = wanted[0][0]
     for place, reference in wanted:
         if place != at:
@@ -86,7 +86,9 @@ def _objects(
     return found
 
 
-def _table(data: bytes, at: int, end: int) -> tuple[list[tuple[Reference, int]], dict[str, Any], Reference | None]:
+def _table(
+    data: bytes, at: int, end: int
+) -> tuple[list[tuple[ObjectReference, int]], dict[str, Any], ObjectReference | None]:
     """The rows of the table, the trailer, and the number of the table itself if it is a stream."""
     if data.startswith(b"xref\n", at):
         rows, trailer = _plain_table(data, at, end)
@@ -103,7 +105,7 @@ def _table(data: bytes, at: int, end: int) -> tuple[list[tuple[Reference, int]],
     return rows, trailer, own
 
 
-def _plain_table(data: bytes, at: int, end: int) -> tuple[list[tuple[Reference, int]], dict[str, Any]]:
+def _plain_table(data: bytes, at: int, end: int) -> tuple[list[tuple[ObjectReference, int]], dict[str, Any]]:
     at += len(b"xref\n")
     rows = []
     while section := _SECTION.match(data, at):
@@ -122,7 +124,9 @@ def _plain_table(data: bytes, at: int, end: int) -> tuple[list[tuple[Reference, 
     return rows, trailer
 
 
-def _stream_table(data: bytes, at: int, end: int) -> tuple[list[tuple[Reference, int]], dict[str, Any], Reference]:
+def _stream_table(
+    data: bytes, at: int, end: int
+) -> tuple[list[tuple[ObjectReference, int]], dict[str, Any], ObjectReference]:
     own, table, after = object_at(data, at)
     head = table.value
     # pyHanko leaves an empty line here.
@@ -144,8 +148,8 @@ def _stream_table(data: bytes, at: int, end: int) -> tuple[list[tuple[Reference,
     return rows, trailer, own
 
 
-def _row(number: int, generation: int, at: int, *, in_use: bool) -> tuple[Reference, int]:
-    row = Reference(number, generation), at
+def _row(number: int, generation: int, at: int, *, in_use: bool) -> tuple[ObjectReference, int]:
+    row = ObjectReference(number, generation), at
     if not in_use and row != _NOBODY:
         raise Malformed("A revision here takes no object away")
     if in_use and number == 0:

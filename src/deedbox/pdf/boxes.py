@@ -13,7 +13,7 @@ Matrix: TypeAlias = tuple[float, float, float, float, float, float]
 LETTER: Box = (0.0, 0.0, 612.0, 792.0)
 
 
-class View(NamedTuple):
+class PageView(NamedTuple):
     """Width and height as displayed, in points, and the matrix from points above the displayed page's lower left
     corner to user space."""
 
@@ -35,18 +35,18 @@ class View(NamedTuple):
         return (d * x - c * y) / determinant, (a * y - b * x) / determinant
 
 
-def view(media: Box | None, crop: Box | None, rotate: int = 0, user_unit: float = 1.0) -> View:
+def view(media: Box | None, crop: Box | None, rotate: int = 0, user_unit: float = 1.0) -> PageView:
     """How viewers show a page with these boxes, whatever is wrong with them."""
     left, bottom, right, top = visible(media, crop)
     across, up = (right - left) * user_unit, (top - bottom) * user_unit
     unit = 1 / user_unit
     if rotate == 90:
-        return View(up, across, (0, unit, -unit, 0, right, bottom))
+        return PageView(up, across, (0, unit, -unit, 0, right, bottom))
     if rotate == 180:
-        return View(across, up, (-unit, 0, 0, -unit, right, top))
+        return PageView(across, up, (-unit, 0, 0, -unit, right, top))
     if rotate == 270:
-        return View(up, across, (0, -unit, unit, 0, left, top))
-    return View(across, up, (unit, 0, 0, unit, left, bottom))
+        return PageView(up, across, (0, -unit, unit, 0, left, top))
+    return PageView(across, up, (unit, 0, 0, unit, left, bottom))
 
 
 def visible(media: Box | None, crop: Box | None) -> Box:
@@ -58,20 +58,20 @@ def visible(media: Box | None, crop: Box | None) -> Box:
     return inner if _has_area(inner) else whole
 
 
-def of_page(page: Any) -> View:
+def of_page(page: Any) -> PageView:
     """The view of a page of pikepdf."""
     return view(
-        _box(inherited(page, "/MediaBox")),
-        _box(inherited(page, "/CropBox")),
-        _rotation(inherited(page, "/Rotate")),
+        _box(inherit(page, "/MediaBox")),
+        _box(inherit(page, "/CropBox")),
+        _rotation(inherit(page, "/Rotate")),
         _user_unit(page.get("/UserUnit")),
     )
 
 
 def settle(page: Any) -> None:
     """Writes into a page what `of_page` makes of its boxes and rotation: on what is wrong, viewers disagree."""
-    media, crop = inherited(page, "/MediaBox"), inherited(page, "/CropBox")
-    rotate, unit = inherited(page, "/Rotate"), page.get("/UserUnit")
+    media, crop = inherit(page, "/MediaBox"), inherit(page, "/CropBox")
+    rotate, unit = inherit(page, "/Rotate"), page.get("/UserUnit")
     whole, seen = visible(_box(media), None), visible(_box(media), _box(crop))
     if tuple(_numbers(media)) != whole:
         page["/MediaBox"] = [round(edge, 4) for edge in whole]
@@ -83,7 +83,7 @@ def settle(page: Any) -> None:
         del page["/UserUnit"]
 
 
-def inherited(page: Any, key: str) -> Any:
+def inherit(page: Any, key: str) -> Any:
     """The value that a page has itself or from the nearest node above it."""
     node = page
     for _ in range(PAGE_TREE_DEPTH):

@@ -16,10 +16,10 @@ from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import render
-from deedbox.pdf.completion import CertifiedDocument, CertifiedEvent, CertifiedSigner, Completion
+from deedbox.pdf.completion import CertifiedDocument, CertifiedEvent, CertifiedSigner, CompletionCertificate
 from deedbox.pdf.fonts import families
 from deedbox.pdf.intake import pieces, written
-from deedbox.pdf.typeset import Typesetter, by_hand, embedded, load_fonts, script
+from deedbox.pdf.typeset import Typesetter, by_hand, embed_image, load_fonts, script
 
 _HASH_SHOWN = 12
 _DARK = re.compile(b"\x01+")
@@ -37,7 +37,7 @@ def prepare() -> None:
         pdf.add_blank_page(page_size=(200, 200))
         document = written(pdf)
     at = "2000-01-01T00:00:00Z"
-    facts = Completion(
+    facts = CompletionCertificate(
         "a", "b", "c", "https://deedbox.example/verify/c", at, at, (), (CertifiedSigner("d", "e", "f"),), (), "h"
     )
     for _ in certify(document, msgspec.to_builtins(facts, builtin_types=(bytes,))):
@@ -48,13 +48,13 @@ def certify(document: bytes, facts: dict[str, Any]) -> Generator[bytes, None, in
     """Yields the certificate of the signed document, whose first pages it shows; what comes back is its size.
 
     That of a packet shows no pages: `document` is empty."""
-    completion = msgspec.convert(facts, Completion)
+    completion = msgspec.convert(facts, CompletionCertificate)
     if len(completion.signers) > limits.CERTIFICATE_SIGNERS or len(completion.events) > limits.CERTIFICATE_EVENTS:
         bounds = f"{limits.CERTIFICATE_SIGNERS:,} signers and {limits.CERTIFICATE_EVENTS:,} events"
         raise BadRequest(f"A certificate holds at most {bounds}")
     pages, count = render.thumbnails(document) if document else ([], 0)
     pictures = {
-        f"page{number}.svg": embedded(image, "image/jpeg", w, h) for number, (image, w, h) in enumerate(pages, 1)
+        f"page{number}.svg": embed_image(image, "image/jpeg", w, h) for number, (image, w, h) in enumerate(pages, 1)
     }
     pictures |= dict(_signatures(completion))
     if completion.logo:
@@ -85,7 +85,7 @@ def _template() -> Typesetter:
     return Typesetter("certificate.typ")
 
 
-def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str, Any]:
+def _facts(completion: CompletionCertificate, shapes: list[float], pages: int) -> dict[str, Any]:
     language = i18n.known(completion.language)
     table = i18n.of_use(language, "certificate")
     return {
@@ -155,7 +155,7 @@ def _text(text: str) -> dict[str, Any]:
     return {"text": text, **script(text)}
 
 
-def _signatures(completion: Completion) -> Iterator[tuple[str, str]]:
+def _signatures(completion: CompletionCertificate) -> Iterator[tuple[str, str]]:
     for number, signer in enumerate(completion.signers):
         if signer.signature_image:
             yield f"signer{number}.svg", by_hand(signer.signature_image)

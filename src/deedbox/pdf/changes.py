@@ -8,8 +8,8 @@ import pikepdf
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.extension import Before
-from deedbox.pdf.signed_data import reading
-from deedbox.pdf.syntax import Name, Reference, number
+from deedbox.pdf.signed_data import translate_errors
+from deedbox.pdf.syntax import Name, ObjectReference, number
 
 _READ_ALWAYS = {"Producer"}
 """pyHanko writes this property itself, and all others as they are, also references."""
@@ -22,10 +22,10 @@ def is_accounted_for(pdf: bytes, signed_bytes: int) -> bool:
     return not rest or (rest.endswith(b"%%EOF") and b"startxref" in rest and b"xref" in rest)
 
 
-def changes_allowed(signature: Any) -> bool | None:
+def allows_changes(signature: Any) -> bool | None:
     """Whether pyHanko allows the changes made after someone else's signature; None when it cannot say."""
     try:
-        with reading("What was added after the signature cannot be read."):
+        with translate_errors("What was added after the signature cannot be read."):
             signature.compute_integrity_info()
             allowed = signature.summarise_integrity_info()["docmdp_ok"]
             return None if allowed is None else bool(allowed)
@@ -36,7 +36,10 @@ def changes_allowed(signature: Any) -> bool | None:
 def validation_data(pdf: bytes) -> bytes | None:
     """The store of validation data as qpdf writes it; None if there is none, or the file cannot be read."""
     try:
-        with reading("The file cannot be read."), pikepdf.open(io.BytesIO(pdf), attempt_recovery=False) as opened:
+        with (
+            translate_errors("The file cannot be read."),
+            pikepdf.open(io.BytesIO(pdf), attempt_recovery=False) as opened,
+        ):
             store = opened.Root.get("/DSS")
             return store.unparse(resolved=True) if isinstance(store, pikepdf.Object) else None
     except BadRequest:
@@ -46,7 +49,7 @@ def validation_data(pdf: bytes) -> bytes | None:
 def before(sealed: bytes) -> Before:
     """What qpdf finds in a sealed file; BadRequest if it cannot read it."""
     with (
-        reading("The sealed file cannot be read."),
+        translate_errors("The sealed file cannot be read."),
         pikepdf.open(io.BytesIO(sealed), attempt_recovery=False, inherit_page_attributes=False) as pdf,
     ):
         # The library leaves out references to what is missing, so they are looked for in what is written.
@@ -67,7 +70,7 @@ def _holds_objects(one: Any) -> bool:
 def _property(value: Any) -> Any:
     """A property in the form of the strict reader, which follows no reference."""
     if isinstance(value, pikepdf.Object) and value.is_indirect:
-        return Reference(*value.objgen)
+        return ObjectReference(*value.objgen)
     return _value(value)
 
 

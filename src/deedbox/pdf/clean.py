@@ -27,7 +27,7 @@ OUTSIDE = "references to content outside of the file"
 ALTERNATES = "other versions of images, for printing or the screen"
 
 
-def is_signed(root: Any) -> bool:
+def has_signature(root: Any) -> bool:
     """True if a signature or a document time-stamp is in the file."""
     permissions = root.get("/Perms")
     if isinstance(permissions, Dictionary) and "/DocMDP" in permissions:

@@ -26,7 +26,7 @@ SIGNING_CERTIFICATE_V2 = der.oid("1.2.840.113549.1.9.16.2.47")
 TIMESTAMP_TOKEN = der.oid("1.2.840.113549.1.9.16.2.14")
 SHA256 = der.sequence(der.oid("2.16.840.1.101.3.4.2.1"))
 _ECDSA_SHA256 = der.sequence(der.oid("1.2.840.10045.4.3.2"))
-_RSA_SHA256 = der.sequence(der.oid("1.2.840.113549.1.1.11"), der.tagged(der.NULL))
+_RSA_SHA256 = der.sequence(der.oid("1.2.840.113549.1.1.11"), der.tag_value(der.NULL))
 _HASHES: dict[bytes, hashes.HashAlgorithm] = {
     der.oid("2.16.840.1.101.3.4.2.1"): hashes.SHA256(),
     der.oid("2.16.840.1.101.3.4.2.2"): hashes.SHA384(),
@@ -49,7 +49,7 @@ class DistantKey(Protocol):
         """An ECDSA signature in DER, or one of RSA with PKCS #1 v1.5, each with SHA-256."""
 
 
-class Signer:
+class CmsSigner:
     """A private key with its certificate, and what every signature with it has in common."""
 
     def __init__(self, key: PrivateKey | DistantKey, certificate_der: bytes, chain_ders: Sequence[bytes] = ()) -> None:
@@ -61,7 +61,7 @@ class Signer:
         self._public = public = key.public_key()
         self._algorithm = _algorithm(public)
         # Whoever verifies brings the root: one that comes with the signature proves nothing.
-        carried = {certificate_der, *(one for one in self.chain_ders if not is_self_issued(one))}
+        carried = {certificate_der, *(one for one in self.chain_ders if not is_root(one))}
         self._certificates = _carried(carried)
         # An ECDSA signature is two integers of the size of the curve, each with its head and perhaps a sign byte.
         bits = public.key_size
@@ -97,7 +97,7 @@ class Signer:
 
     def sign(self, data: bytes) -> bytes:
         """The signature, if of ECDSA with the smaller s."""
-        return low_s.normalised(self._signed(data), self._public)
+        return low_s.normalize(self._signed(data), self._public)
 
     def _signed(self, data: bytes) -> bytes:
         if isinstance(self._key, ec.EllipticCurvePrivateKey):
@@ -130,13 +130,13 @@ def carried_by(signer: bytes, certificates: Sequence[bytes]) -> set[bytes]:
     if signer not in certificates:
         raise Malformed("The certificate of the signature is not one of those that it is about")
     chain = [signer]
-    while not is_self_issued(chain[-1]):
+    while not is_root(chain[-1]):
         issuer = _named(chain[-1])[1]
         above = next((one for one in certificates if subject(one) == issuer and one not in chain), None)
         if above is None:
             break
         chain.append(above)
-    return {signer, *(one for one in chain if not is_self_issued(one))}
+    return {signer, *(one for one in chain if not is_root(one))}
 
 
 def _carried(certificates: Iterable[bytes]) -> bytes:
@@ -196,7 +196,7 @@ def own(content_info: bytes) -> Own:
     return read
 
 
-def demand_signed(certificate: bytes, signature: bytes, data: bytes) -> None:
+def check_signature(certificate: bytes, signature: bytes, data: bytes) -> None:
     """Malformed unless the certificate's key has signed the data, and a Signer would write the signature so."""
     key = public_key_of(certificate)
     _demand_smaller(signature, key)
@@ -204,7 +204,7 @@ def demand_signed(certificate: bytes, signature: bytes, data: bytes) -> None:
 
 
 def _demand_smaller(signature: bytes, key: object) -> None:
-    if low_s.normalised(signature, key) != signature:
+    if low_s.normalize(signature, key) != signature:
         raise Malformed("The signature is the other one of the two that ECDSA has for everything")
 
 
@@ -278,10 +278,10 @@ def with_timestamp(content_info: bytes, token: bytes) -> bytes:
     return der.sequence(name.whole, der.explicit(0, der.sequence(*signed, signers)))
 
 
-def normalised(content_info: bytes, signer_der: bytes) -> bytes:
+def normalize_signed_data(content_info: bytes, signer_der: bytes) -> bytes:
     """Another authority's SignedData without what nobody signed and with the smaller s: it is as true as before."""
     name, parts, signer = _parted(content_info)
-    signature = low_s.normalised(signer[5].content, public_key_of(signer_der))
+    signature = low_s.normalize(signer[5].content, public_key_of(signer_der))
     signers = der.set_of(der.sequence(*(one.whole for one in signer[:5]), der.octets(signature)))
     signed = der.sequence(*(one.whole for one in parts[:-1]), signers)
     return der.sequence(name.whole, der.explicit(0, signed))
@@ -314,7 +314,7 @@ def subject(certificate_der: bytes) -> bytes:
     return _named(certificate_der)[2]
 
 
-def is_self_issued(certificate_der: bytes) -> bool:
+def is_root(certificate_der: bytes) -> bool:
     _, issuer, owner = _named(certificate_der)
     return issuer == owner
 
@@ -347,7 +347,7 @@ class Verified(NamedTuple):
     certificates: list[bytes]
 
 
-def verified(content_info: bytes) -> Verified:
+def verify_signed_data(content_info: bytes) -> Verified:
     """What a SignedData of any writer holds, if a certificate that it carries has signed it; else Malformed."""
     try:
         return _verified(content_info)

@@ -18,7 +18,7 @@ class CertifiedFile(Struct, frozen=True):
     """Those that it held when it came, each in a sentence."""
 
 
-class Told(NamedTuple):
+class LabeledText(NamedTuple):
     """A label and what stands beside it."""
 
     label: str
@@ -37,14 +37,14 @@ class CertifiedSigner(Struct, frozen=True):
     identity: str = ""
     """A sentence: how it was made sure who signed."""
     status: str = "signed"
-    steps: tuple[Told, ...] = ()
+    steps: tuple[LabeledText, ...] = ()
     """What the signer did before, and when."""
     signed_at: str = ""
     address: str = ""
     user_agent: str = ""
     consent: str = ""
     """What the signer agreed to, in the words that were shown."""
-    values: tuple[Told, ...] = ()
+    values: tuple[LabeledText, ...] = ()
     """What the signer filled in, by the labels of the fields."""
     signature_text: str = ""
     signature_image: bytes = b""
@@ -75,7 +75,7 @@ class CertifiedDocument(Struct, frozen=True):
     seal_timestamp: str = ""
 
 
-class Completion(Struct, frozen=True):
+class CompletionCertificate(Struct, frozen=True):
     title: str
     document_id: str
     verification_code: str

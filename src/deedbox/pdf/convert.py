@@ -33,7 +33,7 @@ NO_WEASYPRINT = (
 )
 
 
-def check_installed(source: Source, *, unconfined: bool) -> None:
+def require_converter(source: Source, *, unconfined: bool) -> None:
     """Raises BadRequest, which says what to install, if nothing here can turn such a file into a PDF."""
     if source == "docx" and office.program(unconfined=unconfined) is None:
         raise BadRequest(office.MISSING)
@@ -43,7 +43,7 @@ def check_installed(source: Source, *, unconfined: bool) -> None:
 
 def check_converter(source: Source, *, unconfined: bool) -> None:
     """Raises BadRequest, which says what to do, if nothing here can or may turn such a file into a PDF."""
-    check_installed(source, unconfined=unconfined)
+    require_converter(source, unconfined=unconfined)
     if source in ("docx", "html") and not unconfined and fence.means() is None:
         raise BadRequest(office.UNFENCED.format(files="HTML pages" if source == "html" else "Word documents"))
 

@@ -23,7 +23,7 @@ class Item(NamedTuple):
     whole: bytes
 
 
-def tagged(tag: int, *parts: bytes) -> bytes:
+def tag_value(tag: int, *parts: bytes) -> bytes:
     content = b"".join(parts)
     size = len(content)
     if size < _LONG:
@@ -33,44 +33,44 @@ def tagged(tag: int, *parts: bytes) -> bytes:
 
 
 def sequence(*parts: bytes) -> bytes:
-    return tagged(SEQUENCE, *parts)
+    return tag_value(SEQUENCE, *parts)
 
 
 def set_of(*parts: bytes) -> bytes:
     """A SET OF, which DER wants in the order of the encodings."""
-    return tagged(SET, *sorted(parts))
+    return tag_value(SET, *sorted(parts))
 
 
 def explicit(number: int, *parts: bytes) -> bytes:
     """A constructed value with a context-specific tag; IMPLICIT looks the same when the inner value is constructed."""
-    return tagged(0xA0 | number, *parts)
+    return tag_value(0xA0 | number, *parts)
 
 
 def octets(content: bytes) -> bytes:
-    return tagged(OCTETS, content)
+    return tag_value(OCTETS, content)
 
 
 def integer(number: int) -> bytes:
     size = (number if number >= 0 else ~number).bit_length() // 8 + 1
-    return tagged(INTEGER, number.to_bytes(size, "big", signed=True))
+    return tag_value(INTEGER, number.to_bytes(size, "big", signed=True))
 
 
 @cache
 def oid(dotted: str) -> bytes:
     first, second, *rest = map(int, dotted.split("."))
-    return tagged(OID, *(_base_128(arc) for arc in (first * 40 + second, *rest)))
+    return tag_value(OID, *(_base_128(arc) for arc in (first * 40 + second, *rest)))
 
 
 def generalized_time(moment: datetime) -> bytes:
     """The moment in whole seconds, UTC."""
-    return tagged(GENERALIZED_TIME, moment.astimezone(UTC).strftime("%Y%m%d%H%M%SZ").encode())
+    return tag_value(GENERALIZED_TIME, moment.astimezone(UTC).strftime("%Y%m%d%H%M%SZ").encode())
 
 
 def bits(*numbers: int) -> bytes:
     """A BIT STRING of named bits, of which these are set; trailing zeros are left off, as DER demands."""
     size = max(numbers) + 1
     value = sum(1 << (-(-size // 8) * 8 - 1 - number) for number in numbers)
-    return tagged(BIT_STRING, bytes([-size % 8]), value.to_bytes(-(-size // 8), "big"))
+    return tag_value(BIT_STRING, bytes([-size % 8]), value.to_bytes(-(-size // 8), "big"))
 
 
 def moment(digits: str) -> datetime:

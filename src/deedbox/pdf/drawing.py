@@ -40,7 +40,7 @@ _WIDTHS = (
 _WIDE = 1000
 
 
-class Drawing(NamedTuple):
+class VectorDrawing(NamedTuple):
     content: bytes
     box: Box
     multiplied: bool = False
@@ -89,12 +89,12 @@ def plain(value: Any) -> str:
     return "".join(letter for letter in lines if letter == "\n" or letter.isprintable())
 
 
-def _drawing(annotation: Any) -> Drawing | None:
+def _drawing(annotation: Any) -> VectorDrawing | None:
     draw_kind = _KINDS.get(str(annotation.get("/Subtype")))
     return draw_kind(annotation) if draw_kind else None
 
 
-def _free_text(annotation: Any) -> Drawing | None:
+def _free_text(annotation: Any) -> VectorDrawing | None:
     box = rectangle(annotation)
     text = plain(annotation.get("/Contents"))
     if box is None:
@@ -111,10 +111,10 @@ def _free_text(annotation: Any) -> Drawing | None:
     written, box = _set(text, box, (ink, min(wanted, 144.0)), int(across) if across in (1, 2) else 0)
     pen = _Pen(_stroking(ink), _line_width(annotation), _dashes(annotation))
     around = _frame(box, _colour(annotation.get("/C")), pen)
-    return _together([Drawing(around, box), *drawings, Drawing(written, box)])
+    return _together([VectorDrawing(around, box), *drawings, VectorDrawing(written, box)])
 
 
-def _stamp(annotation: Any) -> Drawing | None:
+def _stamp(annotation: Any) -> VectorDrawing | None:
     """The words of its name in a frame, whether or not the name is a standard one."""
     box = rectangle(annotation)
     letters = re.sub(r"[^A-Za-z0-9]+", " ", str(annotation.get("/Name", "/Draft")))
@@ -126,10 +126,10 @@ def _stamp(annotation: Any) -> Drawing | None:
     size = max(wanted, 1.0)
     x, y = (box[0] + box[2] - _width(words, size)) / 2, (box[1] + box[3] - size * 0.7) / 2
     written = f"{colour} BT /Helv {size:.2f} Tf 1 0 0 1 {x:.2f} {y:.2f} Tm ({words}) Tj ET\n".encode()
-    return Drawing(_frame(box, "", _Pen(_stroking(colour), 2.0, "")) + written, box)
+    return VectorDrawing(_frame(box, "", _Pen(_stroking(colour), 2.0, "")) + written, box)
 
 
-def _line(annotation: Any) -> Drawing | None:
+def _line(annotation: Any) -> VectorDrawing | None:
     ends = _points(annotation.get("/L"))
     if len(ends) != 2:
         return None
@@ -150,16 +150,16 @@ def _line(annotation: Any) -> Drawing | None:
         middle = ((ends[0][0] + ends[1][0]) / 2, (ends[0][1] + ends[1][1]) / 2)
         half = max(abs(ends[0][0] - ends[1][0]) / 2, 40.0)
         below = (middle[0] - half, middle[1] - 20, middle[0] + half, middle[1] - 2)
-        drawings.append(Drawing(*_set(text, below, (_BLACK, 9.0), 1)))
+        drawings.append(VectorDrawing(*_set(text, below, (_BLACK, 9.0), 1)))
     return _together(drawings)
 
 
-def _polygon(annotation: Any) -> Drawing | None:
+def _polygon(annotation: Any) -> VectorDrawing | None:
     steps = _outline(annotation)
     return _stroke(steps, _pen(annotation), _colour(annotation.get("/IC")), closed=True) if len(steps) > 1 else None
 
 
-def _polyline(annotation: Any) -> Drawing | None:
+def _polyline(annotation: Any) -> VectorDrawing | None:
     steps, pen = _outline(annotation), _pen(annotation)
     if len(steps) < 2:
         return None
@@ -176,7 +176,7 @@ def _operands(value: Any) -> list[Step]:
     return steps if all(len(step) in (2, 6) for step in steps) and steps and len(steps[0]) == 2 else []
 
 
-def _ink(annotation: Any) -> Drawing | None:
+def _ink(annotation: Any) -> VectorDrawing | None:
     strokes: list[Sequence[Step]] = [_points(one) for one in _items(annotation.get("/InkList"))]
     strokes = [one for one in strokes if one] or [_operands(annotation.get("/Path"))]
     if sum(map(len, strokes)) > limits.DRAWN_POINTS:
@@ -184,19 +184,19 @@ def _ink(annotation: Any) -> Drawing | None:
     return _together([_stroke(one, _pen(annotation)) for one in strokes if one])
 
 
-def _square(annotation: Any) -> Drawing | None:
+def _square(annotation: Any) -> VectorDrawing | None:
     box, pen, fill = rectangle(annotation), _pen(annotation), _colour(annotation.get("/IC"))
-    return Drawing(_frame(box, fill, pen), box) if box and (fill or pen.width) else None
+    return VectorDrawing(_frame(box, fill, pen), box) if box and (fill or pen.width) else None
 
 
-def _circle(annotation: Any) -> Drawing | None:
+def _circle(annotation: Any) -> VectorDrawing | None:
     box, pen, fill = rectangle(annotation), _pen(annotation), _colour(annotation.get("/IC"))
     if box is None or not (fill or pen.width):
         return None
     inner = _inside(box, pen.width / 2)
     middle = ((inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2)
     steps = _ellipse(middle, (inner[2] - inner[0]) / 2, (inner[3] - inner[1]) / 2)
-    return Drawing(_path(steps, pen if pen.width else pen._replace(colour=""), fill, closed=True), box)
+    return VectorDrawing(_path(steps, pen if pen.width else pen._replace(colour=""), fill, closed=True), box)
 
 
 class _Mark(NamedTuple):
@@ -230,7 +230,7 @@ def _marks(annotation: Any) -> list[_Mark]:
     return found
 
 
-def _highlight(annotation: Any) -> Drawing | None:
+def _highlight(annotation: Any) -> VectorDrawing | None:
     colour = _colour(annotation.get("/C")) or _YELLOW
     pen = _Pen("", 0.0, "")
     drawings = []
@@ -241,15 +241,15 @@ def _highlight(annotation: Any) -> Drawing | None:
     return made._replace(multiplied=True) if made else None
 
 
-def _underline(annotation: Any) -> Drawing | None:
+def _underline(annotation: Any) -> VectorDrawing | None:
     return _along(annotation, 1 / 12)
 
 
-def _strike_out(annotation: Any) -> Drawing | None:
+def _strike_out(annotation: Any) -> VectorDrawing | None:
     return _along(annotation, 1 / 2)
 
 
-def _along(annotation: Any, height: float) -> Drawing | None:
+def _along(annotation: Any, height: float) -> VectorDrawing | None:
     """A line along each marked piece of text."""
     colour = _stroking(_colour(annotation.get("/C")) or _BLACK)
     return _together(
@@ -257,7 +257,7 @@ def _along(annotation: Any, height: float) -> Drawing | None:
     )
 
 
-def _squiggly(annotation: Any) -> Drawing | None:
+def _squiggly(annotation: Any) -> VectorDrawing | None:
     colour, drawings = _stroking(_colour(annotation.get("/C")) or _BLACK), []
     for one in _marks(annotation):
         length, (start, end) = math.hypot(one.right[0] - one.left[0], one.right[1] - one.left[1]), one.at(0)
@@ -272,16 +272,16 @@ def _squiggly(annotation: Any) -> Drawing | None:
     return _together(drawings)
 
 
-def _caret(annotation: Any) -> Drawing | None:
+def _caret(annotation: Any) -> VectorDrawing | None:
     box = rectangle(annotation)
     if box is None:
         return None
     x, fill = (box[0] + box[2]) / 2, _colour(annotation.get("/C")) or _BLACK
     steps = [(box[0], box[1]), (x, box[1], x, box[3], x, box[3]), (x, box[3], x, box[1], box[2], box[1])]
-    return Drawing(_path(steps, _Pen("", 0.0, ""), fill, closed=True), box)
+    return VectorDrawing(_path(steps, _Pen("", 0.0, ""), fill, closed=True), box)
 
 
-def _note(annotation: Any) -> Drawing | None:
+def _note(annotation: Any) -> VectorDrawing | None:
     """A sheet with lines, at the upper left corner of the annotation, where viewers show a sign of their own."""
     place = rectangle(annotation)
     if place is None:
@@ -289,18 +289,18 @@ def _note(annotation: Any) -> Drawing | None:
     box = (place[0], place[3] - _NOTE_POINTS, place[0] + _NOTE_POINTS, place[3])
     pen = _Pen(_stroking(_BLACK), 1.0, "")
     rows = [[(box[0] + 4, y), (box[2] - 4, y)] for y in (box[1] + 6, box[1] + 10, box[1] + 14)]
-    around = Drawing(_frame(_inside(box, 1.0), _colour(annotation.get("/C")) or _YELLOW, pen), box)
+    around = VectorDrawing(_frame(_inside(box, 1.0), _colour(annotation.get("/C")) or _YELLOW, pen), box)
     return _together([around, *(_stroke(row, pen) for row in rows)])
 
 
-def _redaction(annotation: Any) -> Drawing | None:
+def _redaction(annotation: Any) -> VectorDrawing | None:
     """A frame around what is meant to be removed, and is still there."""
     box, colour = rectangle(annotation), _colour(annotation.get("/OC")) or _RED
     pen, drawings = _Pen(_stroking(colour), 1.0, ""), []
     for one in _marks(annotation):
         bottom, top = one.at(0), one.at(1)
         drawings.append(_stroke([*bottom, top[1], top[0]], pen, closed=True))
-    return _together(drawings) or (Drawing(_frame(box, "", pen), box) if box else None)
+    return _together(drawings) or (VectorDrawing(_frame(box, "", pen), box) if box else None)
 
 
 _KINDS = {
@@ -323,13 +323,13 @@ def _pen(annotation: Any) -> _Pen:
     return _Pen(_stroking(_colour(annotation.get("/C")) or _BLACK), _line_width(annotation), _dashes(annotation))
 
 
-def _stroke(steps: Sequence[Step], pen: _Pen, fill: str = "", *, closed: bool = False) -> Drawing:
+def _stroke(steps: Sequence[Step], pen: _Pen, fill: str = "", *, closed: bool = False) -> VectorDrawing:
     """The path; a single point is a dot, and a line of width 0 is as thin as can be."""
     across = [x for step in steps for x in step[::2]]
     up = [y for step in steps for y in step[1::2]]
     room = pen.width + 1
     box = (min(across) - room, min(up) - room, max(across) + room, max(up) + room)
-    return Drawing(_path(steps, pen, fill, closed=closed), box)
+    return VectorDrawing(_path(steps, pen, fill, closed=closed), box)
 
 
 def _path(steps: Sequence[Step], pen: _Pen, fill: str, *, closed: bool) -> bytes:
@@ -342,13 +342,13 @@ def _path(steps: Sequence[Step], pen: _Pen, fill: str, *, closed: bool) -> bytes
     return f"q {fill} {pen.colour} {pen.width:.2f} w {pen.dashes} {ends} {' '.join(parts)} {paint} Q\n".encode()
 
 
-def _line_ends(annotation: Any, points: Sequence[Point], pen: _Pen) -> list[Drawing]:
+def _line_ends(annotation: Any, points: Sequence[Point], pen: _Pen) -> list[VectorDrawing]:
     styles, fill = [str(one) for one in _items(annotation.get("/LE"))], _colour(annotation.get("/IC"))
     ends = ((points[0], points[1]), (points[-1], points[-2]))
     return [_line_end(style, end, pen, fill) for style, end in zip(styles, ends, strict=False)]
 
 
-def _line_end(style: str, end: tuple[Point, Point], pen: _Pen, fill: str = "") -> Drawing:
+def _line_end(style: str, end: tuple[Point, Point], pen: _Pen, fill: str = "") -> VectorDrawing:
     """What stands at the tip of a line, which comes from the second point."""
     tip, tail = end
     turn = math.atan2(tail[1] - tip[1], tail[0] - tip[0])
@@ -363,7 +363,7 @@ def _line_end(style: str, end: tuple[Point, Point], pen: _Pen, fill: str = "") -
     if style == "/Circle":
         return _stroke(_ellipse(tip, 2.5 * unit, 2.5 * unit), plain_pen, fill, closed=True)
     if style not in _LINE_ENDS:
-        return Drawing(b"", (*tip, *tip))
+        return VectorDrawing(b"", (*tip, *tip))
     corners, closed = _LINE_ENDS[style]
     return _stroke([at(*corner) for corner in corners], plain_pen, fill if closed else "", closed=closed)
 
@@ -408,9 +408,11 @@ def _moved(point: Point, direction: Point, by: float) -> Point:
     return (point[0] + direction[0] * by, point[1] + direction[1] * by)
 
 
-def _together(drawings: Sequence[Drawing]) -> Drawing | None:
+def _together(drawings: Sequence[VectorDrawing]) -> VectorDrawing | None:
     return (
-        Drawing(b"".join(one.content for one in drawings), _union([one.box for one in drawings])) if drawings else None
+        VectorDrawing(b"".join(one.content for one in drawings), _union([one.box for one in drawings]))
+        if drawings
+        else None
     )
 
 

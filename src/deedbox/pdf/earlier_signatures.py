@@ -10,9 +10,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import clean
-from deedbox.pdf.examine import Examined, described, examined
+from deedbox.pdf.examine import Examined, describe, examine
 from deedbox.pdf.signatures import structure
-from deedbox.pdf.signed_data import HASHES, reading
+from deedbox.pdf.signed_data import HASHES, translate_errors
 from deedbox.pdf.signed_input import EarlierSignature
 from deedbox.pdf.trust import Trust
 
@@ -42,12 +42,12 @@ def signatures(data: bytes, now: str, password: str | None = None) -> list[Earli
         return _listed(pdf, password, error.message)
     if not found:
         return _listed(pdf, password, "no form field with a name leads to it.")
-    return [_told(pdf, examined(pdf, one, trust, moment(now))) for one in found]
+    return [_told(pdf, examine(pdf, one, trust, moment(now))) for one in found]
 
 
 def _listed(pdf: bytes, password: str | None, why: str) -> list[EarlierSignature]:
     """The signatures of a file that their reader cannot read: what they say of themselves, unchecked."""
-    with reading(UNREADABLE.format(why=why)), pikepdf.open(io.BytesIO(pdf), password=password or "") as opened:
+    with translate_errors(UNREADABLE.format(why=why)), pikepdf.open(io.BytesIO(pdf), password=password or "") as opened:
         found = [_unchecked(one, why) for one in clean.signatures(opened.Root)]
     if not found:
         raise BadRequest(UNREADABLE.format(why=why))
@@ -73,7 +73,7 @@ def _is_old(form: str) -> bool:
 
 
 def _told(pdf: bytes, found: Examined) -> EarlierSignature:
-    shown = described(found, has_validation_data=False)
+    shown = describe(found, has_validation_data=False)
     covers = found.covers(pdf)
     if shown is None:
         claimed = _unchecked(found.signature.library.sig_object, found.broken or "its certificate cannot be read.")
@@ -110,7 +110,7 @@ def _later(found: Examined) -> str:
     """What is wrong with that which was added after the signature; empty if nothing is."""
     library: Any = found.signature.library
     try:
-        with reading(_UNJUDGED):
+        with translate_errors(_UNJUDGED):
             library.compute_integrity_info()
             allowed = library.summarise_integrity_info()["docmdp_ok"]
     except BadRequest as error:

@@ -13,7 +13,7 @@ from pikepdf import Array, ContentStreamInstruction, Dictionary, Name, Operator
 from deedbox.kernel import limits
 from deedbox.pdf import boxes, text_font
 from deedbox.pdf.boxes import Matrix
-from deedbox.pdf.tags import Line
+from deedbox.pdf.tags import TagLine
 from deedbox.pdf.text_font import TextFont
 
 _ONE: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
@@ -26,13 +26,13 @@ _BAND = 12.0
 _Instructions: TypeAlias = list[Any]
 
 
-def erase(pdf: pikepdf.Pdf, lines: Mapping[int, Sequence[Line]]) -> bool:
+def erase(pdf: pikepdf.Pdf, lines: Mapping[int, Sequence[TagLine]]) -> bool:
     """Takes the letters of these lines, by the number of their page, out of what the pages draw, and what is read in
     place of tags out of these pages; False if there was nothing to take."""
     changed = False
     for number, on_page in lines.items():
         page = pdf.pages[number - 1]
-        rewrite = _Rewrite(pdf, _Lines(on_page), boxes.inherited(page.obj, "/Resources"), _State())
+        rewrite = _Rewrite(pdf, _Lines(on_page), boxes.inherit(page.obj, "/Resources"), _State())
         rewrite.run(pikepdf.parse_content_stream(page))
         if rewrite.changed:
             page.obj["/Contents"] = pdf.make_stream(pikepdf.unparse_content_stream(rewrite.made))
@@ -44,15 +44,15 @@ def erase(pdf: pikepdf.Pdf, lines: Mapping[int, Sequence[Line]]) -> bool:
 class _Lines:
     """The lines of a page, by bands across it, so that each letter is compared with few of them."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
-        self._bands: dict[int, list[tuple[float, float, Line]]] = defaultdict(list)
+    def __init__(self, lines: Sequence[TagLine]) -> None:
+        self._bands: dict[int, list[tuple[float, float, TagLine]]] = defaultdict(list)
         for line in lines:
             reach = line.size + max(line.slack)
             (left, right), (low, high) = (sorted(ends) for ends in zip(line.first, line.last, strict=True))
             for band in range(int((low - reach) // _BAND), int((high + reach) // _BAND) + 1):
                 self._bands[band].append((left - reach, right + reach, line))
 
-    def near(self, point: tuple[float, float]) -> list[Line]:
+    def near(self, point: tuple[float, float]) -> list[TagLine]:
         x, y = point
         return [line for left, right, line in self._bands.get(int(y // _BAND), ()) if left <= x <= right]
 

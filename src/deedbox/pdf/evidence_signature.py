@@ -6,11 +6,11 @@ from datetime import datetime
 
 from deedbox.pdf import cms
 from deedbox.pdf.judge import Anchors
-from deedbox.pdf.report import Report
+from deedbox.pdf.report import VerificationReport
 from deedbox.pdf.trust import may_seal
 
 
-def is_vouched_for(content: bytes, signature: str, seal: Report, anchors: Anchors, now: datetime) -> bool:
+def is_vouched_for(content: bytes, signature: str, seal: VerificationReport, anchors: Anchors, now: datetime) -> bool:
     """Whether the certificate of this good seal, or a later one that is trusted too, vouches for the content.
 
     The signature is a detached CMS in base64."""

@@ -46,11 +46,11 @@ class Examined(Struct, kw_only=True):
         return self.place is not None and self.place.covered == len(pdf)
 
 
-def examined(pdf: bytes, signature: PdfSignature, trust: Trust, now: datetime) -> Examined:
+def examine(pdf: bytes, signature: PdfSignature, trust: Trust, now: datetime) -> Examined:
     """Everything about one signature, whatever is wrong with it."""
     result = Examined(signature=signature)
     try:
-        with cms.reading("The signature cannot be read."):
+        with cms.translate_errors("The signature cannot be read."):
             _examine(pdf, result, trust, now)
     except BadRequest as error:
         result.broken = error.message
@@ -64,7 +64,7 @@ def _examine(pdf: bytes, result: Examined, trust: Trust, now: datetime) -> None:
     digits = pdf[place.start + 1 : place.end - 1]
     if bytes.fromhex(digits.decode("ascii")) != signature.filled:
         raise BadRequest("The signature that a reader sees is not the one in the gap of the byte range.")
-    result.signed = signed = cms.opened(whole)
+    result.signed = signed = cms.open_signed_data(whole)
     if signature.kind == "timestamp":
         _time_stamp(pdf, result, place, signed, trust)
     else:
@@ -133,12 +133,12 @@ def _ders(signed: SignedData) -> list[bytes]:
     return [one.dump() for one in signed.certificates]
 
 
-def described(result: Examined, has_validation_data: bool) -> report.Signature | None:
+def describe(result: Examined, has_validation_data: bool) -> report.Signature | None:
     """The signature as a report shows it; None when not even its certificate can be read."""
     if result.signed is None:
         return None
     try:
-        with cms.reading("The signature cannot be read."):
+        with cms.translate_errors("The signature cannot be read."):
             return _described(result, result.signed, has_validation_data)
     except BadRequest:
         return None

@@ -16,7 +16,7 @@ from deedbox.pdf import appended_revision
 from deedbox.pdf.appended_revision import Appended
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.sealed_form import SealedForm
-from deedbox.pdf.syntax import Name, Reference, array, integer, number, text
+from deedbox.pdf.syntax import Name, ObjectReference, array, integer, number, text
 
 _KINDS = {"Certs": "certificates", "CRLs": "revocation lists", "OCSPs": "answers on revocation"}
 _BY_SIGNATURE = {"Cert", "CRL", "OCSP", "TU", "Type"}
@@ -70,11 +70,11 @@ class _State:
 
     def __init__(self, sealed: SealedForm, before: Before) -> None:
         first = sealed.revision
-        self._root: Reference = first.trailer["Root"]
+        self._root: ObjectReference = first.trailer["Root"]
         self._page, self._store = next(iter(first.objects)), list(first.objects)[-3]
         self._now = {reference: one.value for reference, one in first.objects.items()}
         self._form_at = self._now[self._root]["AcroForm"]
-        self._info: Reference | None = first.trailer.get("Info")
+        self._info: ObjectReference | None = first.trailer.get("Info")
         self._properties: dict[str, Any] = dict(before.properties)
         self._id = first.trailer["ID"][0]
         self._size, self._taken = first.size, before.numbers
@@ -85,7 +85,7 @@ class _State:
     def follow(self, revision: Appended) -> None:
         self._check_trailer(revision)
         used = {self._root, self._page, self._store} & set(revision.objects)
-        if isinstance(self._form_at, Reference):
+        if isinstance(self._form_at, ObjectReference):
             used |= {self._form_at} & set(revision.objects)
         field = self._field(revision)
         if field is not None:
@@ -131,17 +131,17 @@ class _State:
         if self._info is not None and trailer.get("Info") != self._info:
             raise Malformed("The trailer leads elsewhere")
 
-    def _field(self, revision: Appended) -> Reference | None:
+    def _field(self, revision: Appended) -> ObjectReference | None:
         """The field that the page has more than before."""
         old, new = self._now[self._page]["Annots"], self._value(revision, self._page).get("Annots")
         if new == old:
             return None
         if not isinstance(new, list) or new[:-1] != old or new[-1] in self._now or new[-1] not in revision.objects:
             raise Malformed("The page has something else than one timestamp more")
-        found: Reference = new[-1]
+        found: ObjectReference = new[-1]
         return found
 
-    def _check_grown(self, revision: Appended, field: Reference | None) -> None:
+    def _check_grown(self, revision: Appended, field: ObjectReference | None) -> None:
         """The page, the form and the catalog are the same but for the one field."""
         more = [] if field is None else [field]
         page = {**self._now[self._page]}
@@ -149,9 +149,9 @@ class _State:
         if self._value(revision, self._page) != page:
             raise Malformed("The page was changed")
         catalog, holder = {**self._now[self._root]}, self._form_at
-        old = self._now[holder] if isinstance(holder, Reference) else catalog["AcroForm"]
+        old = self._now[holder] if isinstance(holder, ObjectReference) else catalog["AcroForm"]
         grown = {**old, "Fields": [*old["Fields"], *more]}
-        if isinstance(holder, Reference):
+        if isinstance(holder, ObjectReference):
             if self._value(revision, holder) != grown:
                 raise Malformed("The form was changed")
         else:
@@ -159,7 +159,7 @@ class _State:
         if self._value(revision, self._root) != catalog:
             raise Malformed("The catalog was changed")
 
-    def _value(self, revision: Appended, reference: Reference) -> Any:
+    def _value(self, revision: Appended, reference: ObjectReference) -> Any:
         found = revision.objects.get(reference)
         if found is None:
             return self._now[reference]
@@ -167,14 +167,14 @@ class _State:
             raise Malformed("An object of the sealed file became another")
         return found.value
 
-    def _stamp(self, revision: Appended, field: Reference) -> Reference:
+    def _stamp(self, revision: Appended, field: ObjectReference) -> ObjectReference:
         """Notes the time-stamp of the field; its number."""
         widget = revision.objects[field].value
         expected = {
             "Type": Name("Annot"), "Subtype": Name("Widget"), "FT": Name("Sig"), "F": number(132),
             "Rect": [number(0)] * 4, "P": self._page,
         }  # fmt: skip
-        if not isinstance(widget, dict) or not isinstance(widget.get("V"), Reference):
+        if not isinstance(widget, dict) or not isinstance(widget.get("V"), ObjectReference):
             raise Malformed("The field that was added is not that of a timestamp that nobody sees")
         signature = revision.objects.get(widget["V"])
         if signature is None or {key: widget[key] for key in widget if key not in ("T", "TU", "V")} != expected:
@@ -191,17 +191,17 @@ class _State:
         if {key: value[key] for key in _STAMP} != _STAMP or [integer(one) for one in value["ByteRange"]] != span:
             raise Malformed("The timestamp that was added is not about all of the file")
         self.stamps.append(Stamp(start, end, revision.end))
-        made: Reference = widget["V"]
+        made: ObjectReference = widget["V"]
         return made
 
-    def _grow_store(self, revision: Appended) -> set[Reference]:
+    def _grow_store(self, revision: Appended) -> set[ObjectReference]:
         """The objects of the validation data that was added."""
         if self._store not in revision.objects:
             return set()
         old, new = self._now[self._store], self._value(revision, self._store)
         if not set(new) <= {"Type", "VRI", *_KINDS} or new.get("Type") != "DSS":
             raise Malformed("The validation data holds something else")
-        used: set[Reference] = set()
+        used: set[ObjectReference] = set()
         for kind in _KINDS:
             known, items = old.get(kind, []), new.get(kind, [])
             if not isinstance(items, list) or items[: len(known)] != known:
@@ -211,10 +211,10 @@ class _State:
                 used.add(reference)
         return used | self._by_signature(revision, old.get("VRI"), new)
 
-    def _by_signature(self, revision: Appended, old: Any, store: dict[str, Any]) -> set[Reference]:
+    def _by_signature(self, revision: Appended, old: Any, store: dict[str, Any]) -> set[ObjectReference]:
         """The lists, by signature, of what is in the store anyway."""
         lists, used = store.get("VRI"), set()
-        if isinstance(lists, Reference):
+        if isinstance(lists, ObjectReference):
             used |= {lists} & set(revision.objects)
             lists = self._value(revision, lists) if used else self._now.get(lists)
         elif old is not None and not isinstance(lists, dict):
@@ -224,13 +224,13 @@ class _State:
             if not _SIGNATURE_NAME.fullmatch(name):
                 raise Malformed("The validation data holds something else")
             entry = one
-            if isinstance(one, Reference):
+            if isinstance(one, ObjectReference):
                 used |= {one} & set(revision.objects)
                 entry = self._value(revision, one) if one in revision.objects else self._now.get(one)
             _check_list(entry, everything)
         return used
 
-    def _note(self, revision: Appended) -> set[Reference]:
+    def _note(self, revision: Appended) -> set[ObjectReference]:
         """The file's properties, in which pyHanko notes itself and the date whenever it writes."""
         reference = revision.trailer.get("Info")
         if reference is None or reference not in revision.objects:
@@ -269,7 +269,7 @@ def _names_writer(before: Any, after: Any) -> bool:
     return _PRODUCER.fullmatch(name.removeprefix(f"{rest}; ")) is not None
 
 
-def _check_list(entry: Any, everything: list[Reference]) -> None:
+def _check_list(entry: Any, everything: list[ObjectReference]) -> None:
     """Malformed unless this is a list, for one signature, of what is in the store."""
     if not isinstance(entry, dict) or not set(entry) <= _BY_SIGNATURE or entry.get("Type", "VRI") != "VRI":
         raise Malformed("The validation data holds something else")

@@ -70,7 +70,7 @@ def fontconfig() -> str:
     return f'<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>{system}{added}</fontconfig>'
 
 
-def missing() -> list[str]:
+def missing_packages() -> list[str]:
     """The packages that are not installed, or have no font in them."""
     return [package for package in PACKAGES if regular(package) is None]
 

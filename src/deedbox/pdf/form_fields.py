@@ -12,8 +12,8 @@ from pikepdf import Array, Dictionary
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import boxes, drawing
-from deedbox.pdf.boxes import View
-from deedbox.pdf.marks import FormField, Kind, Place
+from deedbox.pdf.boxes import PageView
+from deedbox.pdf.marks import FormField, Kind, PageRect
 
 _HIDDEN = 2 | 32
 _READ_ONLY, _REQUIRED = 1, 2
@@ -61,7 +61,7 @@ def _told_apart(found: Sequence[FormField]) -> Iterator[FormField]:
         )
 
 
-def _field(widget: Any, number: int, view: View) -> FormField | None:
+def _field(widget: Any, number: int, view: PageView) -> FormField | None:
     flags, hidden = _number(_inherited(widget, "/Ff")), _number(widget.get("/F")) & _HIDDEN
     kind, place = _kind(widget, flags), _place(widget, number, view)
     if widget.get("/Subtype") != "/Widget" or hidden or flags & _READ_ONLY or kind is None or place is None:
@@ -91,7 +91,7 @@ def _kind(widget: Any, flags: int) -> Kind | None:
     return "text" if kind == "/Tx" else "select" if kind == "/Ch" else None
 
 
-def _place(widget: Any, number: int, view: View) -> Place | None:
+def _place(widget: Any, number: int, view: PageView) -> PageRect | None:
     box = widget.get("/Rect")
     try:
         edges = [float(edge) for edge in box] if isinstance(box, Array) else []
@@ -105,7 +105,7 @@ def _place(widget: Any, number: int, view: View) -> Place | None:
     w, h = right - left, bottom - top
     if w * view.width < _SIDE_MIN or h * view.height < _SIDE_MIN:
         return None
-    return Place(number, left, top, w, h)
+    return PageRect(number, left, top, w, h)
 
 
 def _name(widget: Any) -> str:

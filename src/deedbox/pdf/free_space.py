@@ -9,7 +9,7 @@ import numpy as np
 import pypdfium2 as pdfium
 
 from deedbox.kernel import limits
-from deedbox.pdf.boxes import Box, View
+from deedbox.pdf.boxes import Box, PageView
 from deedbox.pdf.room import CAPITALS
 
 _SCALE = 2.0
@@ -37,14 +37,14 @@ class Wanted(NamedTuple):
 class FreeSpace:
     """What is printed on a page as it is displayed; all lengths are points from its top left corner."""
 
-    def __init__(self, shades: Any, view: View) -> None:
+    def __init__(self, shades: Any, view: PageView) -> None:
         self._shades = shades
         self._taken = np.zeros(shades.shape, dtype=bool)
         self._across, self._down = shades.shape[1] / view.width, shades.shape[0] / view.height
         self._height = view.height
 
     @classmethod
-    def of(cls, page: pdfium.PdfPage, view: View) -> Self:
+    def of(cls, page: pdfium.PdfPage, view: PageView) -> Self:
         scale = min(_SCALE, math.sqrt(limits.PAGE_IMAGE_PIXELS / (view.width * view.height)))
         return cls(page.render(scale=scale, grayscale=True).to_numpy(), view)
 

@@ -22,7 +22,7 @@ def need_printable(what: str, text: str) -> None:
 
     So it is refused where it is entered, never when it is to be sealed."""
     if missing := unprintable(text):
-        raise BadRequest(f"{what} cannot be printed: there is no font here for {described(missing)}")
+        raise BadRequest(f"{what} cannot be printed: there is no font here for {describe(missing)}")
 
 
 def unprintable(text: str) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def unprintable(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(letter for letter in text if not " " <= letter <= "~" and not _prints(letter)))
 
 
-def described(letters: tuple[str, ...]) -> str:
+def describe(letters: tuple[str, ...]) -> str:
     """The characters for a message, by name, since nothing says that the reader can see them."""
     told = [f"{unicodedata.name(letter, 'a character')} (U+{ord(letter):04X})" for letter in letters[:3]]
     return ", ".join(told) + (f" and {len(letters) - 3} more" if len(letters) > 3 else "")

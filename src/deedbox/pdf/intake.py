@@ -15,8 +15,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import annotations, boxes, clean, damage, form_fields, metadata, missing_glyphs, tags, untag
 from deedbox.pdf.damage import DAMAGED
-from deedbox.pdf.marks import FormField, Page, Prepared
-from deedbox.pdf.signed_input import LOCKED, NOT_OPENED, Terms
+from deedbox.pdf.marks import FormField, PageSize, PreparedFile
+from deedbox.pdf.signed_input import LOCKED, NOT_OPENED, IntakeTerms
 
 _OTHER_FILES = {
     b"\x89PNG": "a PNG image",
@@ -52,7 +52,7 @@ _BROKEN = (pikepdf.PdfError, pdfium.PdfiumError, RuntimeError, ValueError, TypeE
 """What the libraries raise on a damaged file: where a number should be there may be a name, or nothing."""
 
 
-_USUAL = Terms()
+_USUAL = IntakeTerms()
 
 
 class _Rewritten(NamedTuple):
@@ -84,7 +84,7 @@ def prepare() -> None:
         pdf.Root["/AcroForm"] = Dictionary(Fields=page.Annots, NeedAppearances=True)
         pdf.Root["/Metadata"] = pdf.make_stream(b"<a xmlns='urn:rehearsal'>text</a>")
         data = written(pdf)
-    for _ in (*take_in(data), *take_in(data, Terms(form=True))):
+    for _ in (*take_in(data), *take_in(data, IntakeTerms(form=True))):
         pass
     try:
         _second_try(data[: len(data) // 2], _USUAL)
@@ -92,10 +92,10 @@ def prepare() -> None:
         return
 
 
-def take_in(data: bytes, terms: Terms | None = None) -> Generator[bytes, None, Prepared]:
+def take_in(data: bytes, terms: IntakeTerms | None = None) -> Generator[bytes, None, PreparedFile]:
     """Yields the prepared PDF in pieces; BadRequest says why a file cannot be taken."""
     _check_outside(data)
-    wanted = msgspec.convert(terms, Terms) if terms is not None else _USUAL
+    wanted = msgspec.convert(terms, IntakeTerms) if terms is not None else _USUAL
     repaired = False
     try:
         made = _rewritten(data, wanted)
@@ -103,11 +103,11 @@ def take_in(data: bytes, terms: Terms | None = None) -> Generator[bytes, None, P
     except _BROKEN:
         repaired = True
         made, pages, found = _second_try(data, wanted)
-    paper = untag.untagged(made.data, found, written) if found else untag.Untagged(made.data, ())
+    paper = untag.remove_tags(made.data, found, written) if found else untag.Untagged(made.data, ())
     if len(paper.data) > limits.PREPARED_FILE_BYTES:
         raise BadRequest(TOO_LARGE)
     yield from pieces(paper.data)
-    return Prepared(pages, paper.tags, made.form, made.removed, repaired, made.signed)
+    return PreparedFile(pages, paper.tags, made.form, made.removed, repaired, made.signed)
 
 
 def pieces(data: bytes) -> Generator[bytes, None, None]:
@@ -139,13 +139,13 @@ def _check_outside(data: bytes) -> None:
     raise BadRequest(f"{NOT_A_PDF}: it is {other}" if other else NOT_A_PDF if data else "This file is empty")
 
 
-def _rewritten(data: bytes, terms: Terms) -> _Rewritten:
+def _rewritten(data: bytes, terms: IntakeTerms) -> _Rewritten:
     with _opened(data, terms.password) as pdf:
         _check_inside(pdf, terms)
         damage.check_whole(pdf, data)
         if terms.converted:
             missing_glyphs.check(pdf)
-        signed = clean.is_signed(pdf.Root)
+        signed = clean.has_signature(pdf.Root)
         form = form_fields.take_off(pdf) if terms.form else ()
         settled = annotations.settle(pdf)
         removed = (*((PROTECTION,) if pdf.is_encrypted else ()), *clean.form_parts(pdf.Root), *settled.removed)
@@ -168,7 +168,7 @@ def _opened(data: bytes, password: str | None) -> pikepdf.Pdf:
     raise BadRequest(NOT_OPENED if password else LOCKED)
 
 
-def _finished(pdf: pikepdf.Pdf, made: _Rewritten, terms: Terms) -> _Rewritten:
+def _finished(pdf: pikepdf.Pdf, made: _Rewritten, terms: IntakeTerms) -> _Rewritten:
     removed = tuple(dict.fromkeys((*made.removed, *clean.clean(pdf, web_links=terms.web_links), *metadata.settle(pdf))))
     for page in pdf.pages:
         boxes.settle(page.obj)
@@ -177,7 +177,7 @@ def _finished(pdf: pikepdf.Pdf, made: _Rewritten, terms: Terms) -> _Rewritten:
     return made._replace(data=written(pdf), removed=removed)
 
 
-def _second_try(data: bytes, terms: Terms) -> tuple[_Rewritten, tuple[Page, ...], tuple[tags.Found, ...]]:
+def _second_try(data: bytes, terms: IntakeTerms) -> tuple[_Rewritten, tuple[PageSize, ...], tuple[tags.FoundTag, ...]]:
     """As PDFium reads the file and writes it again; it mends other damage than qpdf does.
 
     What PDFium leaves out it does not tell. A file that was cut off is not left to it.
@@ -221,9 +221,9 @@ def _loaded(data: bytes, password: str | None) -> Any:
     raise BadRequest(NOT_OPENED if password else LOCKED)
 
 
-def _check_inside(pdf: pikepdf.Pdf, terms: Terms) -> None:
+def _check_inside(pdf: pikepdf.Pdf, terms: IntakeTerms) -> None:
     root = pdf.Root
-    if clean.is_signed(root) and terms.signed_input == "refuse":
+    if clean.has_signature(root) and terms.signed_input == "refuse":
         raise BadRequest(SIGNED)
     count = len(pdf.pages)
     if count == 0:
@@ -236,7 +236,7 @@ def _check_inside(pdf: pikepdf.Pdf, terms: Terms) -> None:
         raise BadRequest(XFA)
 
 
-def _look_again(made: _Rewritten, terms: Terms) -> tuple[tuple[Page, ...], tuple[tags.Found, ...]]:
+def _look_again(made: _Rewritten, terms: IntakeTerms) -> tuple[tuple[PageSize, ...], tuple[tags.FoundTag, ...]]:
     """The pages and tags of the file that was written: it must be whole to both libraries that will work on it."""
     with pikepdf.open(io.BytesIO(made.data), attempt_recovery=False) as pdf:
         views = [boxes.of_page(page.obj) for page in pdf.pages]
@@ -250,7 +250,7 @@ def _look_again(made: _Rewritten, terms: Terms) -> tuple[tuple[Page, ...], tuple
         for number, text in made.texts:
             _find(document, number, text)
         found = tags.find(document, views) if terms.tags else ()
-        return tuple(Page(view.width, view.height) for view in views), found
+        return tuple(PageSize(view.width, view.height) for view in views), found
     finally:
         document.close()
 
@@ -260,4 +260,4 @@ def _find(document: pdfium.PdfDocument, number: int, text: str) -> None:
     shown = "".join(page.get_textpage().get_text_range().split())
     page.close()
     if not all(word in shown for word in text.split()):
-        raise annotations.not_drawn(number, text)
+        raise annotations.cannot_draw(number, text)

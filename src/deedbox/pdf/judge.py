@@ -15,10 +15,10 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import cms, timestamp
 from deedbox.pdf.der import Malformed
-from deedbox.pdf.report import Certificate, Checks, Report, Signature, judged
+from deedbox.pdf.report import Certificate, Checks, Signature, VerificationReport, overall_verdict
 from deedbox.pdf.sealed_form import SealedForm
-from deedbox.pdf.timestamp import Token
-from deedbox.pdf.trust import Path, Trust, loaded, may_seal, may_timestamp
+from deedbox.pdf.timestamp import TimestampToken
+from deedbox.pdf.trust import Path, Trust, load_certificate, may_seal, may_timestamp
 
 _LEVELS = {(False, False): "B-B", (False, True): "B-B", (True, False): "B-T", (True, True): "B-LT"}
 
@@ -39,10 +39,10 @@ class _Seal(Struct, frozen=True):
     """A seal that is true, with its time-stamp."""
 
     signed: cms.Own
-    token: Token | None
+    token: TimestampToken | None
 
 
-def seal_report(form: SealedForm, sha256: str, digest: bytes, anchors: Anchors, now: datetime) -> Report:
+def seal_report(form: SealedForm, sha256: str, digest: bytes, anchors: Anchors, now: datetime) -> VerificationReport:
     """The report on a sealed file by its form and the SHA-256 of all that its signature is about."""
     trust = anchors.with_data(form.order.certificates, form.order.crls)
     try:
@@ -50,17 +50,19 @@ def seal_report(form: SealedForm, sha256: str, digest: bytes, anchors: Anchors, 
     except (Malformed, BadRequest) as error:
         why = f"Seal: {error}." if isinstance(error, Malformed) else error.message
         checks = Checks(intact=False, covers_entire_file=True)
-        return Report(verdict="altered", sha256=sha256, checks=checks, reasons=[why])
-    checks, reasons = checked(seal.signed.signer, seal.signed.certificates, seal.token, trust, now)
-    report = Report(verdict=judged(checks), sha256=sha256, checks=checks, signatures=[_described(form, seal)])
+        return VerificationReport(verdict="altered", sha256=sha256, checks=checks, reasons=[why])
+    checks, reasons = check(seal.signed.signer, seal.signed.certificates, seal.token, trust, now)
+    report = VerificationReport(
+        verdict=overall_verdict(checks), sha256=sha256, checks=checks, signatures=[_described(form, seal)]
+    )
     report.reasons = reasons
     if report.verdict == "authentic":
         _name(report, form, seal)
     return report
 
 
-def checked(
-    signer: bytes, certificates: Sequence[bytes], token: Token | None, trust: Trust, now: datetime
+def check(
+    signer: bytes, certificates: Sequence[bytes], token: TimestampToken | None, trust: Trust, now: datetime
 ) -> tuple[Checks, list[str]]:
     """What is to be thought of a true signature, about all there is, at the time of its time-stamp, or else now."""
     at = _believed(token, trust)
@@ -89,7 +91,7 @@ def _true(form: SealedForm, digest: bytes) -> _Seal:
     return _Seal(signed, _token(form, signed))
 
 
-def _token(form: SealedForm, signed: cms.Own) -> Token | None:
+def _token(form: SealedForm, signed: cms.Own) -> TimestampToken | None:
     expected, order = form.order.timestamp, form.order
     if (signed.token is None) != (expected == "none"):
         told = "the seal says that it has none" if signed.token is not None else "the seal says that it has one"
@@ -113,11 +115,11 @@ def digests_of(content: bytes) -> Callable[[str], bytes]:
     return lambda name: hashlib.new(name, content).digest()
 
 
-def _believed(token: Token | None, trust: Trust) -> datetime | None:
+def _believed(token: TimestampToken | None, trust: Trust) -> datetime | None:
     return token.at if token is not None and token_path(token, trust) else None
 
 
-def token_path(token: Token, trust: Trust) -> Path:
+def token_path(token: TimestampToken, trust: Trust) -> Path:
     """The way to a root that is trusted to tell the time; empty, with a reason, when there is none."""
     path = trust.path(token.signer, token.certificates, token.at, of_timestamp=True)
     if path and not may_timestamp(token.signer):
@@ -125,7 +127,7 @@ def token_path(token: Token, trust: Trust) -> Path:
     return Path([], "A certificate of it was revoked.") if path and trust.revoked(path, token.at) else path
 
 
-def _reasons(checks: Checks, distrust: str, token: Token | None) -> Iterable[str]:
+def _reasons(checks: Checks, distrust: str, token: TimestampToken | None) -> Iterable[str]:
     if distrust:
         yield f"Seal: {distrust}"
     if checks.revocation is False:
@@ -134,7 +136,7 @@ def _reasons(checks: Checks, distrust: str, token: Token | None) -> Iterable[str
         yield "The timestamp comes from an authority that this server does not trust."
 
 
-def _name(report: Report, form: SealedForm, seal: _Seal) -> None:
+def _name(report: VerificationReport, form: SealedForm, seal: _Seal) -> None:
     report.document_id, report.chain_head = form.order.document_id or None, form.order.audit_head or None
     report.part, report.sealed_sha256 = form.order.part, report.sha256
     report.seal_sha256 = hashlib.sha256(seal.signed.signer).hexdigest()
@@ -144,11 +146,11 @@ def _name(report: Report, form: SealedForm, seal: _Seal) -> None:
 
 def _described(form: SealedForm, seal: _Seal) -> Signature:
     level = _LEVELS[seal.token is not None, bool(form.order.crls)]
-    return described(seal.signed.signer, f"PAdES {level}", "ETSI.CAdES.detached", form.order.signed_at, seal.token)
+    return describe(seal.signed.signer, f"PAdES {level}", "ETSI.CAdES.detached", form.order.signed_at, seal.token)
 
 
-def described(
-    signer: bytes, level: str, sub_filter: str | None, claimed_at: datetime | None, token: Token | None
+def describe(
+    signer: bytes, level: str, sub_filter: str | None, claimed_at: datetime | None, token: TimestampToken | None
 ) -> Signature:
     """A signature as a report shows it."""
     name, certificate = _shown(signer)
@@ -165,7 +167,7 @@ def described(
 @lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def _shown(signer: bytes) -> tuple[str, Certificate]:
     """The name on a certificate, and what a report tells of it."""
-    certificate = loaded(signer)
+    certificate = load_certificate(signer)
     names = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     told = Certificate(
         subject=certificate.subject.rfc4514_string(),

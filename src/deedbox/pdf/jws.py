@@ -17,10 +17,10 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.pdf import cms, der, timestamp
 from deedbox.pdf.der import Malformed
-from deedbox.pdf.judge import Anchors, checked, described, digests_of
-from deedbox.pdf.report import Checks, Report, judged
+from deedbox.pdf.judge import Anchors, check, describe, digests_of
+from deedbox.pdf.report import Checks, VerificationReport, overall_verdict
 from deedbox.pdf.seal import SealIdentity
-from deedbox.pdf.timestamp import Token
+from deedbox.pdf.timestamp import TimestampToken
 
 _COORDINATE = 32
 """The bytes of each of the two numbers that an ES256 signature is."""
@@ -37,7 +37,7 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _HEADER = msgspec.json.Decoder(_Header)
 
 
-class Signed(NamedTuple):
+class SignedPayload(NamedTuple):
     """What a true JWS holds; certificates and lists in DER."""
 
     payload: bytes
@@ -46,28 +46,28 @@ class Signed(NamedTuple):
     crls: list[bytes]
 
 
-class Judged(NamedTuple):
-    report: Report
+class JudgedJws(NamedTuple):
+    report: VerificationReport
     payload: bytes | None
     """What was signed; None where the signature does not hold."""
     at: datetime | None
     """When, as the time-stamp says."""
 
 
-def signed(payload: bytes, typ: str, identity: SealIdentity, crls: Sequence[bytes]) -> str:
+def sign(payload: bytes, typ: str, identity: SealIdentity, crls: Sequence[bytes]) -> str:
     """The compact JWS; Conflict if there is no algorithm of JWS for the seal's key."""
     public = identity.key.public_key()
     algorithm = _algorithm(public)
     if algorithm is None:
         raise Conflict("The workspace's seal certificate cannot sign receipts: its key is neither of P-256 nor of RSA.")
-    x5c = [identity.certificate_der, *(one for one in identity.chain_ders if not cms.is_self_issued(one))]
+    x5c = [identity.certificate_der, *(one for one in identity.chain_ders if not cms.is_root(one))]
     header = _Header(algorithm, [_base64(one) for one in dict.fromkeys(crls)], typ, list(map(_base64, x5c)))
     said = f"{_url(_encode(header))}.{_url(payload)}"
     signature = identity.signer.sign(said.encode())
     return f"{said}.{_url(_raw(signature) if isinstance(public, ec.EllipticCurvePublicKey) else signature)}"
 
 
-def read(compact: str, typ: str) -> Signed:
+def read(compact: str, typ: str) -> SignedPayload:
     """What a JWS of this type says, if its signature is true; Malformed if one character could be another."""
     if len(compact) > limits.RECEIPT_BYTES or compact.count(".") != 2:
         raise Malformed("The receipt is no compact JWS")
@@ -85,8 +85,8 @@ def read(compact: str, typ: str) -> Signed:
     signature = _unurl(last)
     if isinstance(public, ec.EllipticCurvePublicKey):
         signature = _der(signature)
-    cms.demand_signed(certificates[0], signature, said.encode())
-    return Signed(_unurl(middle), certificates[0], certificates, [_unbase64(one) for one in header.crls])
+    cms.check_signature(certificates[0], signature, said.encode())
+    return SignedPayload(_unurl(middle), certificates[0], certificates, [_unbase64(one) for one in header.crls])
 
 
 def digest(compact: str) -> bytes:
@@ -94,7 +94,7 @@ def digest(compact: str) -> bytes:
     return hashlib.sha256(compact.encode()).digest()
 
 
-def judge(compact: str, token: str, typ: str, anchors: Anchors, now: datetime) -> Judged:
+def judge(compact: str, token: str, typ: str, anchors: Anchors, now: datetime) -> JudgedJws:
     """The judgement on a JWS and its time-stamp in base64, which must be of the unit under the same authority."""
     sha256 = hashlib.sha256(compact.encode()).hexdigest()
     try:
@@ -104,16 +104,18 @@ def judge(compact: str, token: str, typ: str, anchors: Anchors, now: datetime) -
             raise Malformed("The timestamp was replaced: it is not one of the server's own")
     except (ValueError, BadRequest) as error:
         why = error.message if isinstance(error, BadRequest) else f"{error}."
-        return Judged(Report(verdict="altered", sha256=sha256, checks=Checks(intact=False), reasons=[why]), None, None)
+        return JudgedJws(
+            VerificationReport(verdict="altered", sha256=sha256, checks=Checks(intact=False), reasons=[why]), None, None
+        )
     trust = anchors.with_data([*held.certificates, *stamp.certificates], held.crls)
-    checks, reasons = checked(held.signer, held.certificates, stamp, trust, now)
-    report = Report(verdict=judged(checks), sha256=sha256, checks=checks, reasons=reasons)
+    checks, reasons = check(held.signer, held.certificates, stamp, trust, now)
+    report = VerificationReport(verdict=overall_verdict(checks), sha256=sha256, checks=checks, reasons=reasons)
     report.signatures = [_described(held, stamp)]
-    return Judged(report, held.payload, stamp.at)
+    return JudgedJws(report, held.payload, stamp.at)
 
 
-def _described(held: Signed, stamp: Token) -> Any:
-    return described(held.signer, "JWS with timestamp", None, stamp.at, stamp)
+def _described(held: SignedPayload, stamp: TimestampToken) -> Any:
+    return describe(held.signer, "JWS with timestamp", None, stamp.at, stamp)
 
 
 def _algorithm(key: object) -> str | None:

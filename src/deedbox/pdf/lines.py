@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Line(msgspec.Struct, frozen=True, array_like=True):
+class TextLine(msgspec.Struct, frozen=True, array_like=True):
     """Its place is in fractions of the page as it is displayed, from the top left corner."""
 
     text: str
@@ -15,5 +15,5 @@ class Line(msgspec.Struct, frozen=True, array_like=True):
     """Whether a paragraph begins with it."""
 
 
-kept_pages = msgspec.json.Decoder(list[list[Line]]).decode
+kept_pages = msgspec.json.Decoder(list[list[TextLine]]).decode
 """The lines of each page, as they are kept."""

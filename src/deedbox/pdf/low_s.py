@@ -16,7 +16,7 @@ _ORDERS = {
 """The n of the curves that seals may use, and of those that time-stamp authorities do."""
 
 
-def normalised(signature: bytes, key: object) -> bytes:
+def normalize(signature: bytes, key: object) -> bytes:
     """The same signature with the smaller s; one of another kind of key, or on another curve, as it is."""
     order = _ORDERS.get(key.curve.name) if isinstance(key, ec.EllipticCurvePublicKey) else None
     if order is None:

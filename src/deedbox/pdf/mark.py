@@ -13,11 +13,11 @@ from PIL import Image
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import boxes
-from deedbox.pdf.boxes import View
+from deedbox.pdf.boxes import PageView
 from deedbox.pdf.fonts import families
 from deedbox.pdf.intake import pieces, written
-from deedbox.pdf.marks import Mark, Marks, Place
-from deedbox.pdf.room import ASCENT, DESCENT, Room
+from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.room import ASCENT, DESCENT, FieldSpace
 from deedbox.pdf.typeset import Typesetter, by_hand, load_fonts, script
 
 _NAME = "/DeedboxMarks"
@@ -33,7 +33,7 @@ def prepare() -> None:
         data = written(pdf)
     picture = io.BytesIO()
     Image.new("RGBA", (8, 8)).save(picture, "PNG")
-    place = Place(1, 0.1, 0.1, 0.8, 0.2)
+    place = PageRect(1, 0.1, 0.1, 0.8, 0.2)
     marks = (Mark("signature", place, image="rehearsal", caption=("a",)), Mark("text", place, "b"))
     for _ in mark_pages(
         data, msgspec.to_builtins(Marks(marks, images={"rehearsal": picture.getvalue()}), builtin_types=(bytes,))
@@ -69,7 +69,7 @@ def _put_on(pdf: pikepdf.Pdf, numbers: list[int], marks: Marks) -> None:
             _paste(pdf, pdf.pages[number - 1], sheet, views[number])
 
 
-def _overlaid(views: dict[int, View], marks: Marks) -> bytes:
+def _overlaid(views: dict[int, PageView], marks: Marks) -> bytes:
     """A page for each of the views, with what belongs there and nothing behind it."""
     sheets: dict[int, dict[str, Any]] = {
         number: {"width": view.width, "height": view.height, "marks": []} for number, view in views.items()
@@ -85,9 +85,9 @@ def _pictures(marks: Marks) -> Iterator[tuple[str, str]]:
         yield f"{name}.svg", by_hand(marks.images[name])
 
 
-def _described(mark: Mark, view: View) -> dict[str, Any]:
+def _described(mark: Mark, view: PageView) -> dict[str, Any]:
     text, points = mark.text[: limits.FIELD_TEXT_CHARS], _points(mark.place, view)
-    room = Room(points["w"], points["h"], mark.font_size)
+    room = FieldSpace(points["w"], points["h"], mark.font_size)
     if not room.has_lines:
         text = " ".join(text.splitlines())
     return {
@@ -105,7 +105,7 @@ def _described(mark: Mark, view: View) -> dict[str, Any]:
     }
 
 
-def _points(place: Place, view: View) -> dict[str, float]:
+def _points(place: PageRect, view: PageView) -> dict[str, float]:
     return {
         "x": place.x * view.width,
         "y": place.y * view.height,
@@ -114,7 +114,7 @@ def _points(place: Place, view: View) -> dict[str, float]:
     }
 
 
-def _paste(pdf: pikepdf.Pdf, page: pikepdf.Page, sheet: pikepdf.Page, view: View) -> None:
+def _paste(pdf: pikepdf.Pdf, page: pikepdf.Page, sheet: pikepdf.Page, view: PageView) -> None:
     """Over everything else on the page, and safe from whatever the content before it has left behind."""
     form = pdf.copy_foreign(sheet.as_form_xobject())
     _with_plain_colours(form)
@@ -138,7 +138,7 @@ def _with_plain_colours(form: pikepdf.Object) -> None:
 
 def _offered(page: pikepdf.Page, form: pikepdf.Object) -> str:
     """The name of the form among the page's resources, which may be shared and are copied for that."""
-    shared = boxes.inherited(page.obj, "/Resources")
+    shared = boxes.inherit(page.obj, "/Resources")
     resources = Dictionary(dict(shared.items()) if isinstance(shared, Dictionary) else {})
     others = resources.get("/XObject")
     forms = Dictionary(dict(others.items()) if isinstance(others, Dictionary) else {})

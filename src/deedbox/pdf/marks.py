@@ -13,7 +13,7 @@ Kind: TypeAlias = Literal[
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
-class Place(Struct, frozen=True):
+class PageRect(Struct, frozen=True):
     """A rectangle on a page, counted from 1, in fractions of the page as it is displayed, from its top left corner."""
 
     page: int
@@ -23,7 +23,7 @@ class Place(Struct, frozen=True):
     h: float
 
 
-class Page(Struct, frozen=True):
+class PageSize(Struct, frozen=True):
     """The size of a page as it is displayed, in points."""
 
     width: float
@@ -36,7 +36,7 @@ class Tag(Struct, frozen=True):
     text: str
     kind: Kind
     role: str
-    place: Place
+    place: PageRect
     font_size: float | None = None
     """Of the line that the tag stands on."""
     label: str = ""
@@ -53,7 +53,7 @@ class FormField(Struct, frozen=True):
 
     name: str
     kind: Kind
-    place: Place
+    place: PageRect
     required: bool = False
     value: str = ""
     """What stood in it."""
@@ -64,10 +64,10 @@ class FormField(Struct, frozen=True):
     """Of radio buttons, of which the name is what is chosen."""
 
 
-class Prepared(Struct, frozen=True):
+class PreparedFile(Struct, frozen=True):
     """What is known of a file that was taken in."""
 
-    pages: tuple[Page, ...]
+    pages: tuple[PageSize, ...]
     tags: tuple[Tag, ...] = ()
     form: tuple[FormField, ...] = ()
     """Of a fillable PDF, where they were asked for; they are gone from the pages."""
@@ -84,7 +84,7 @@ class Mark(Struct, frozen=True):
     In a checkbox or a radio button it is a mark, if the text is not empty."""
 
     kind: Kind
-    place: Place
+    place: PageRect
     text: str = ""
     image: str = ""
     caption: tuple[str, ...] = ()
@@ -103,17 +103,17 @@ class Marks(Struct, frozen=True):
     images: dict[str, bytes] = {}
 
 
-class Block(Struct, frozen=True):
+class SignatureBlock(Struct, frozen=True):
     """Places for the signatures of signers who have no field, and how many pages were added at the end for them."""
 
-    places: tuple[Place, ...]
+    places: tuple[PageRect, ...]
     added: int = 0
-    size: Page | None = None
+    size: PageSize | None = None
     """Of each page that was added."""
 
 
 class Placed(Struct, frozen=True):
     """A file that was taken in, with places on its last page if they could be found at once."""
 
-    prepared: Prepared
-    block: Block | None = None
+    prepared: PreparedFile
+    block: SignatureBlock | None = None

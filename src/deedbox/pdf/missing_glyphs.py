@@ -40,7 +40,7 @@ def _described(boxes: list[str]) -> str:
 
 
 def _symbols(letters: tuple[str, ...]) -> list[str]:
-    return [glyphs.described(letters)] if letters else []
+    return [glyphs.describe(letters)] if letters else []
 
 
 def _script(letter: str) -> str:

@@ -17,7 +17,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Fence, SandboxFailed, Stream, child_environment, fence
 from deedbox.pdf import fonts, office_child
-from deedbox.pdf.office_child import Order
+from deedbox.pdf.office_child import ConversionRequest
 
 INSTALL = "Debian: apt-get install libreoffice-writer-nogui; macOS: brew install --cask libreoffice"
 MISSING = f"Word documents cannot be turned into PDF here: LibreOffice is not installed ({INSTALL})"
@@ -101,7 +101,7 @@ def _make_profile(folder: Path) -> None:
     (folder / _FONTS).write_text(fonts.fontconfig(), encoding="utf-8")
 
 
-def _order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
+def _order(soffice: Path, folder: Path, *, unconfined: bool) -> ConversionRequest:
     arguments = (
         f"-env:UserInstallation={(folder / 'profile').as_uri()}",
         *("--headless", "--norestore", "--nolockcheck", "--nodefault", "--nologo"),
@@ -112,7 +112,7 @@ def _order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
         **{"PATH": os.defpath, "LANG": "C.UTF-8", "MAX_CONCURRENCY": "1", "FONTCONFIG_FILE": str(folder / _FONTS)},
     }
     installation = soffice.parent.parent
-    return Order(
+    return ConversionRequest(
         program=(str(soffice), *arguments),
         environment=environment,
         folder=str(folder),
@@ -126,7 +126,7 @@ def _order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
     )
 
 
-async def _convert(order: Order) -> None:
+async def _convert(order: ConversionRequest) -> None:
     """Returns when the program has ended, whether it made a PDF or not."""
     try:
         async with asyncio.timeout(limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS):
@@ -139,7 +139,7 @@ async def _convert(order: Order) -> None:
         raise BadRequest(UNFENCED.format(files="Word documents"))
 
 
-async def _run(order: Order) -> int:
+async def _run(order: ConversionRequest) -> int:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", office_child.__name__, msgspec.json.encode(order).decode(),
         cwd=order.folder,

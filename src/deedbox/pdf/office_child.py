@@ -17,7 +17,7 @@ UNFENCED = 78
 """What the process ends with where it cannot be confined."""
 
 
-class Order(msgspec.Struct, frozen=True):
+class ConversionRequest(msgspec.Struct, frozen=True):
     """What to become, in which folder, and within which fence, if the system can put one up or one is demanded."""
 
     program: tuple[str, ...]
@@ -28,10 +28,10 @@ class Order(msgspec.Struct, frozen=True):
     seconds: int = limits.CONVERT_SECONDS
 
 
-_ORDER = msgspec.json.Decoder(Order)
+_ORDER = msgspec.json.Decoder(ConversionRequest)
 
 
-def main(order: Order) -> None:
+def main(order: ConversionRequest) -> None:
     try:
         confine.begin(order.fence, threads=limits.CONVERT_THREADS, demanded=order.fence_demanded)
     except NoFence:

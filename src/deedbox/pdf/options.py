@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from deedbox.pdf import metrics
-from deedbox.pdf.room import LINE, SMALLEST, Room
+from deedbox.pdf.room import LINE, SMALLEST, FieldSpace
 
 Way: TypeAlias = Literal["stacked", "beside"]
 _BETWEEN = 0.4
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
     options: tuple[Option, ...]
 
 
-def laid_out(options: Sequence[str], room: Room) -> Layout | None:
+def laid_out(options: Sequence[str], room: FieldSpace) -> Layout | None:
     """The options stacked or beside each other, whichever allows larger text; None if neither can be read."""
     stacked, beside = (_largest(options, room, way) for way in ("stacked", "beside"))
     way: Way = "stacked" if stacked >= beside else "beside"
@@ -47,7 +47,7 @@ def laid_out(options: Sequence[str], room: Room) -> Layout | None:
     return Layout(size, tuple(_options(options, room, size, way))) if size >= SMALLEST else None
 
 
-def needed(options: Sequence[str], size: float, way: Way) -> tuple[float, float]:
+def required_size(options: Sequence[str], size: float, way: Way) -> tuple[float, float]:
     """The width and height in points of the smallest field with the options at this size."""
     widths = [_width(option, size) for option in options]
     if way == "stacked":
@@ -60,21 +60,21 @@ def _width(option: str, size: float) -> float:
     return (1 + _BETWEEN + metrics.width(option) * _SPARE) * size + _SIDES
 
 
-def _largest(options: Sequence[str], room: Room, way: Way) -> float:
+def _largest(options: Sequence[str], room: FieldSpace, way: Way) -> float:
     """The largest size at which the options fit, down to the smallest that can be read; 0 if none does."""
     size = room.largest
     while size >= SMALLEST:
-        w, h = needed(options, size, way)
+        w, h = required_size(options, size, way)
         if w <= room.w and h <= room.h:
             return size
         size = size * _STEP if size * _STEP >= SMALLEST or size == SMALLEST else SMALLEST
     return 0.0
 
 
-def _options(options: Sequence[str], room: Room, size: float, way: Way) -> list[Option]:
+def _options(options: Sequence[str], room: FieldSpace, size: float, way: Way) -> list[Option]:
     found = []
     high = room.h / len(options) if way == "stacked" else room.h
-    spare = 0.0 if way == "stacked" else (room.w - needed(options, size, way)[0]) / len(options)
+    spare = 0.0 if way == "stacked" else (room.w - required_size(options, size, way)[0]) / len(options)
     mirrored, x, y = any(map(_is_rtl, options)), 0.0, 0.0
     for option in options:
         wide = room.w if way == "stacked" else _width(option, size) + spare

@@ -2,18 +2,18 @@
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import gap, signatures, signed_data
-from deedbox.pdf.report import Parts
+from deedbox.pdf.report import SealedParts
 
 
-def parts(data: bytes) -> Parts:
+def parts(data: bytes) -> SealedParts:
     """The parts of the last seal; BadRequest if there is none, or it cannot be read."""
     seals = [one for one in signatures.structure(data).signatures if one.kind == "seal"]
     if not seals:
         raise BadRequest("This PDF has no signature")
     place = gap.find(data, seals[-1].byte_range)
-    opened = signed_data.opened(gap.contents(data, place))
+    opened = signed_data.open_signed_data(gap.contents(data, place))
     timestamp = signed_data.timestamp(opened)
-    return Parts(
+    return SealedParts(
         start=place.start,
         end=place.end,
         signature=opened.whole,

@@ -9,15 +9,15 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Unavailable
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
+from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import convert, office, seal
-from deedbox.pdf.completion import Completion
+from deedbox.pdf.completion import CompletionCertificate
 from deedbox.pdf.convert import Source
 from deedbox.pdf.fonts import Hand
-from deedbox.pdf.lines import Line
-from deedbox.pdf.marks import Block, Marks, Place, Placed, Prepared
-from deedbox.pdf.signed_input import EarlierSignature, Terms
+from deedbox.pdf.lines import TextLine
+from deedbox.pdf.marks import Marks, PageRect, Placed, PreparedFile, SignatureBlock
+from deedbox.pdf.signed_input import EarlierSignature, IntakeTerms
 
 T = TypeVar("T")
 Data: TypeAlias = bytes | Stream
@@ -36,7 +36,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
             preload=tuple(
                 f"{_PACKAGE}.{module}" for module in ("intake", "join", "signature_block", "images", "picture", "logo")
             ),
-            setup=tuple(Call(f"{_PACKAGE}.{module}:prepare") for module in ("intake", "picture", "logo")),
+            setup=tuple(SandboxCall(f"{_PACKAGE}.{module}:prepare") for module in ("intake", "picture", "logo")),
             processes=processes,
             cpu_seconds=limits.PREPARE_SECONDS,
             seconds=limits.SANDBOX_PATIENCE * limits.PREPARE_SECONDS,
@@ -44,7 +44,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
         SandboxKind(
             name="print",
             preload=(f"{_PACKAGE}.mark", f"{_PACKAGE}.certificate", f"{_PACKAGE}.hand"),
-            setup=tuple(Call(f"{_PACKAGE}.{module}:prepare") for module in ("mark", "certificate", "hand")),
+            setup=tuple(SandboxCall(f"{_PACKAGE}.{module}:prepare") for module in ("mark", "certificate", "hand")),
             processes=processes,
             cpu_seconds=limits.MARK_SECONDS,
             seconds=limits.SANDBOX_PATIENCE * limits.MARK_SECONDS,
@@ -56,7 +56,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
                 *(f"{_PACKAGE}.{module}" for module in ("render", "reading", "seal")),
                 *("encodings.utf_16_be", "encodings.utf_16_le"),
             ),
-            setup=(Call(f"{_PACKAGE}.seal:load"),),
+            setup=(SandboxCall(f"{_PACKAGE}.seal:load"),),
             processes=processes,
             cpu_seconds=limits.SEAL_SECONDS,
             seconds=limits.SANDBOX_PATIENCE * limits.SEAL_SECONDS,
@@ -79,7 +79,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
         SandboxKind(
             name="webpage",
             preload=(f"{_PACKAGE}.webpage", "encodings.cp1252", "encodings.utf_16_be"),
-            setup=(Call(f"{_PACKAGE}.webpage:prepare"),),
+            setup=(SandboxCall(f"{_PACKAGE}.webpage:prepare"),),
             cpu_seconds=limits.CONVERT_SECONDS,
             seconds=limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS,
             calls=1,
@@ -91,7 +91,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
     )
 
 
-class Workshop:
+class PdfSandbox:
     """No process runs before its first work.
 
     Every method fails with BadRequest or SandboxFailed, both a 400, or with Unavailable."""
@@ -109,11 +109,11 @@ class Workshop:
         async with _honest_about_time():
             return await sandbox.call(function, *args, into=into, cpu_seconds=cpu_seconds)
 
-    async def take_in(self, data: Data, write: Write, terms: Terms | None = None) -> Prepared:
+    async def take_in(self, data: Data, write: Write, terms: IntakeTerms | None = None) -> PreparedFile:
         """Writes the PDF as it will be shown, marked and sealed; after an error only a part may be written."""
-        return await self._made(Prepared, "intake:take_in", data, terms, write=write)
+        return await self._made(PreparedFile, "intake:take_in", data, terms, write=write)
 
-    async def take_in_and_place(self, data: Data, write: Write, terms: Terms, signers: int) -> Placed:
+    async def take_in_and_place(self, data: Data, write: Write, terms: IntakeTerms, signers: int) -> Placed:
         """The same, with places for so many signers if they could be found at once; else they are yet to be found."""
         return await self._made(Placed, "signature_block:take_in_and_place", data, terms, signers, write=write)
 
@@ -126,17 +126,17 @@ class Workshop:
         """Writes one PDF of several, which come one after the other, each of its size; how many pages it has."""
         return await self._made(int, "join:join", data, list(sizes), write=write)
 
-    async def block(self, data: Data, signers: int, write: Write, taken: Sequence[Place] = ()) -> Block:
+    async def block(self, data: Data, signers: int, write: Write, taken: Sequence[PageRect] = ()) -> SignatureBlock:
         """Places for signers without a field, none of them taken; writes a new PDF only if pages were added.
 
         They are for these places, and for those that are taken on pages that there are not."""
-        return await self._made(Block, "signature_block:place", data, signers, list(taken), write=write)
+        return await self._made(SignatureBlock, "signature_block:place", data, signers, list(taken), write=write)
 
     async def mark(self, data: Data, marks: Marks, write: Write) -> int:
         """Writes the PDF with the marks on its pages; how many pages have some."""
         return await self._made(int, "mark:mark_pages", data, marks, write=write)
 
-    async def certificate(self, signed: Data, completion: Completion, write: Write) -> int:
+    async def certificate(self, signed: Data, completion: CompletionCertificate, write: Write) -> int:
         """Writes the certificate of completion with pictures of the signed document's pages; its size."""
         return await self._made(int, "certificate:certify", signed, completion, write=write)
 
@@ -164,13 +164,13 @@ class Workshop:
         found = await self.run(f"{_PACKAGE}.render:render", data, number, width, cpu_seconds=limits.SANDBOX_CPU_SECONDS)
         return _checked(found, bytes)
 
-    async def read(self, data: Data) -> list[list[Line]]:
+    async def read(self, data: Data) -> list[list[TextLine]]:
         """The lines of each page; none of a page that is a picture."""
-        return _checked(await self.run(f"{_PACKAGE}.reading:pages", data), list[list[Line]])
+        return _checked(await self.run(f"{_PACKAGE}.reading:pages", data), list[list[TextLine]])
 
-    async def prepare_seal(self, data: Data, order: seal.Order, into: Sink) -> seal.Prepared:
+    async def prepare_seal(self, data: Data, order: seal.SealParameters, into: Sink) -> seal.PreparedSeal:
         """Writes the PDF with a gap for its signature; where the gap is. Keys stay with the caller."""
-        return _checked(await self.run(f"{_PACKAGE}.seal:prepare", data, order, into=into), seal.Prepared)
+        return _checked(await self.run(f"{_PACKAGE}.seal:prepare", data, order, into=into), seal.PreparedSeal)
 
     async def convert(self, data: Data, source: Source, write: Write) -> None:
         """Writes a PDF made from an image, an HTML page or a Word document; it is yet to be taken in."""

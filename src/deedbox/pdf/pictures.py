@@ -6,10 +6,10 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
-from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.derived import Derived
 from deedbox.pdf.lines import kept_pages
-from deedbox.pdf.pdf_sandbox import Workshop
+from deedbox.pdf.pdf_sandbox import PdfSandbox
 
 _RECIPE = 2
 """Another number for another look: pictures that were kept are made anew."""
@@ -22,7 +22,7 @@ def step(width: int) -> int:
 
 
 class Pictures:
-    def __init__(self, blobs: Blobs, workshop: Workshop, derived: Derived) -> None:
+    def __init__(self, blobs: Blobs, workshop: PdfSandbox, derived: Derived) -> None:
         self._blobs, self._workshop, self._derived = blobs, workshop, derived
 
     async def page(self, blob: Blob, number: int, width: int) -> bytes:
@@ -31,7 +31,7 @@ class Pictures:
         kept = await self._derived.find(blob.sha256, name)
         if kept is not None:
             return kept
-        async with streamed(self._blobs, blob) as data:
+        async with open_stream(self._blobs, blob) as data:
             made = await self._workshop.render(data, number, step(width))
         await self._derived.keep(blob.sha256, name, made)
         return made
@@ -41,7 +41,7 @@ class Pictures:
         kept = await self._derived.find(blob.sha256, _TEXT)
         if kept is not None:
             return kept
-        async with streamed(self._blobs, blob) as data:
+        async with open_stream(self._blobs, blob) as data:
             lines = await self._workshop.read(data)
         made = await asyncio.to_thread(msgspec.json.encode, lines)
         await self._derived.keep(blob.sha256, _TEXT, made)

@@ -11,9 +11,9 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.pdf import boxes
-from deedbox.pdf.boxes import View
-from deedbox.pdf.lines import Line
-from deedbox.pdf.render import opened
+from deedbox.pdf.boxes import PageView
+from deedbox.pdf.lines import TextLine
+from deedbox.pdf.render import open_document
 
 _NO_LETTERS = ("Cc", "Cn", "Cs")
 """Among them U+0002, which PDFium writes for a hyphen at the end of a line, and no line end after it."""
@@ -33,10 +33,10 @@ _EDGES, _HEIGHTS = 50, 200
 """Lines whose edges and heights are nearer to each other than these parts of the page are of one column."""
 
 
-def pages(data: bytes) -> list[list[Line]]:
+def pages(data: bytes) -> list[list[TextLine]]:
     """The lines of each page, of so many pages as are read; none of a page that is a picture."""
-    read, lines, letters = list[list[Line]](), limits.READ_LINES, limits.READ_LETTERS
-    with opened(data) as document:
+    read, lines, letters = list[list[TextLine]](), limits.READ_LINES, limits.READ_LETTERS
+    with open_document(data) as document:
         for number in range(min(len(document), limits.READ_PAGES)):
             found = _lines(document, number, letters)
             if found is None or len(found) > lines:
@@ -47,7 +47,7 @@ def pages(data: bytes) -> list[list[Line]]:
     return read
 
 
-def _lines(document: pdfium.PdfDocument, number: int, most: int) -> list[Line] | None:
+def _lines(document: pdfium.PdfDocument, number: int, most: int) -> list[TextLine] | None:
     """The lines of a page; None of one with more letters."""
     try:
         page = document[number]
@@ -64,13 +64,13 @@ def _lines(document: pdfium.PdfDocument, number: int, most: int) -> list[Line] |
         page.close()
 
 
-def _placed(shown: pdfium.PdfTextPage, view: View) -> Iterator[Line]:
+def _placed(shown: pdfium.PdfTextPage, view: PageView) -> Iterator[TextLine]:
     at = 0  # in the units of UTF-16, in which PDFium counts
     for text in shown.get_text_range().split("\n"):
         said = " ".join(_clean(text).split())
         if said:
             ends = [at + _units(text[: -len(text.lstrip())]), at + _units(text.rstrip()) - 1]
-            yield Line(said[: limits.READ_LINE_CHARS], *_place(shown, view, ends))
+            yield TextLine(said[: limits.READ_LINE_CHARS], *_place(shown, view, ends))
         at += _units(text) + 1
 
 
@@ -83,7 +83,7 @@ def _clean(text: str) -> str:
     return "".join(letter for letter in text if letter == "\t" or unicodedata.category(letter) not in _NO_LETTERS)
 
 
-def _place(shown: pdfium.PdfTextPage, view: View, ends: list[int]) -> tuple[float, float, float, float]:
+def _place(shown: pdfium.PdfTextPage, view: PageView, ends: list[int]) -> tuple[float, float, float, float]:
     """Left, top, right and bottom of a line in fractions of the page as displayed, from its first and last letter."""
     letters = [raw.FPDFText_GetCharIndexFromTextIndex(shown, end) for end in ends]
     found = [view.fractions(shown.get_charbox(letter, loose=True)) for letter in letters if letter >= 0]
@@ -93,7 +93,7 @@ def _place(shown: pdfium.PdfTextPage, view: View, ends: list[int]) -> tuple[floa
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _with_paragraphs(lines: list[Line]) -> list[Line]:
+def _with_paragraphs(lines: list[TextLine]) -> list[TextLine]:
     """The same lines, each told whether a paragraph begins with it."""
     if not lines:
         return []
@@ -108,7 +108,7 @@ def _with_paragraphs(lines: list[Line]) -> list[Line]:
         short = before.right - before.left < _SHORT * column
         begins.append(short or _is_apart(before, line, usual) or _is_clause(line.text))
     return [
-        Line(line.text, line.left, line.top, line.right, line.bottom, begin)
+        TextLine(line.text, line.left, line.top, line.right, line.bottom, begin)
         for line, begin in zip(lines, begins, strict=True)
     ]
 
@@ -119,13 +119,13 @@ def _is_clause(text: str) -> bool:
     return _SIGN.match(text) is not None or (number is not None and not text[number.end()].islower())
 
 
-def _edges(line: Line) -> list[tuple[str, int, int]]:
+def _edges(line: TextLine) -> list[tuple[str, int, int]]:
     """By which the lines of a column are found: where they begin, left or right, and how high they are."""
     high = round((line.bottom - line.top) * _HEIGHTS)
     return [("left", round(line.left * _EDGES), high), ("right", round(line.right * _EDGES), high)]
 
 
-def _is_apart(before: Line, line: Line, usual: float) -> bool:
+def _is_apart(before: TextLine, line: TextLine, usual: float) -> bool:
     height, other = line.bottom - line.top, before.bottom - before.top
     distant = line.top - before.bottom > _APART * usual or line.bottom < before.top  # which is another column
     return distant or abs(height - other) > _OTHER * max(height, other)

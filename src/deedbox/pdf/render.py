@@ -31,7 +31,7 @@ def render(data: bytes, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> by
         raise BadRequest(
             f"The width of a page image is from {limits.PAGE_IMAGE_WIDTH_MIN} to {limits.PAGE_IMAGE_WIDTH_MAX} pixels"
         )
-    with opened(data) as document:
+    with open_document(data) as document:
         if not 1 <= number <= len(document):
             raise NotFound(f"The document has no page {number}: it has {len(document)}")
         image = _drawn(document, number, width)
@@ -60,7 +60,7 @@ def _written(image: Image.Image, **how: int) -> bytes:
 def thumbnails(data: bytes) -> tuple[list[tuple[bytes, int, int]], int]:
     """The first pages as small JPEGs with their width and height, and how many pages there are."""
     made = []
-    with opened(data) as document:
+    with open_document(data) as document:
         for number in range(1, min(len(document), limits.CERTIFICATE_THUMBNAILS) + 1):
             image = _drawn(document, number, limits.CERTIFICATE_THUMBNAIL_WIDTH)
             small = io.BytesIO()
@@ -70,7 +70,7 @@ def thumbnails(data: bytes) -> tuple[list[tuple[bytes, int, int]], int]:
 
 
 @contextmanager
-def opened(data: bytes) -> Iterator[pdfium.PdfDocument]:
+def open_document(data: bytes) -> Iterator[pdfium.PdfDocument]:
     """The document with its form fields; BadRequest if it is none."""
     try:
         document = pdfium.PdfDocument(data)

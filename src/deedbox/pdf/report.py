@@ -62,7 +62,7 @@ class Signature(Struct, kw_only=True):
     """The form of the signature as the PDF names it."""
 
 
-class Report(Struct, kw_only=True):
+class VerificationReport(Struct, kw_only=True):
     verdict: Verdict
     document_id: str | None = None
     sha256: str
@@ -84,7 +84,7 @@ class Report(Struct, kw_only=True):
     """What came after the seal of an extended file, in sentences."""
 
 
-class Parts(Struct, frozen=True):
+class SealedParts(Struct, frozen=True):
     """The seal of a file. The signature is about everything but the bytes from `start` to `end`."""
 
     start: int
@@ -97,7 +97,7 @@ class Parts(Struct, frozen=True):
     """An RFC 3161 token, in DER."""
 
 
-def judged(checks: Checks, whole: Verdict = "authentic") -> Verdict:
+def overall_verdict(checks: Checks, whole: Verdict = "authentic") -> Verdict:
     """The verdict on a signed file; a check of coverage or trust that was not made is no pass.
 
     `whole` is the verdict if nothing is wrong: it depends on the form of the file."""
@@ -114,17 +114,17 @@ def judged(checks: Checks, whole: Verdict = "authentic") -> Verdict:
 
 
 def with_records(
-    report: Report,
+    report: VerificationReport,
     *,
     known_to_us: bool | None,
     audit_chain: bool | None,
     document_id: str | None = None,
     reasons: Sequence[str] = (),
-) -> Report:
+) -> VerificationReport:
     """The report with what the caller's records, or an evidence file, add to it. They never make a verdict better."""
     checks = msgspec.structs.replace(report.checks, known_to_us=known_to_us, audit_chain=audit_chain)
     good = report.verdict in GOOD
-    verdict = judged(checks, report.verdict) if good else report.verdict
+    verdict = overall_verdict(checks, report.verdict) if good else report.verdict
     why = [*report.reasons, *reasons]
     if good and known_to_us is False and not reasons:
         why.append("The seal is genuine, but this server has no record of the file.")

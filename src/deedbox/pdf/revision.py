@@ -21,7 +21,7 @@ class Opened(NamedTuple):
     pdf: pikepdf.Pdf
 
 
-def opened(data: bytes) -> Opened:
+def open_as_one_revision(data: bytes) -> Opened:
     """The PDF as it is, if it is sound and has one revision, else written anew as one; BadRequest if it is no PDF.
 
     Earlier revisions may hold what nobody has seen: they do not come under a seal."""

@@ -19,7 +19,7 @@ _KERNED = 0.99
 _SIDES, _SIDES_PART = 2.0, 0.04
 
 
-class Room(NamedTuple):
+class FieldSpace(NamedTuple):
     """A field in points, and the size at which its text is set if there is room."""
 
     w: float
@@ -66,7 +66,7 @@ class Room(NamedTuple):
         return max(int(self.width / max(each, 0.01)), 0) * max(rows, 1)
 
 
-def letters_that_fit(text: str, room: Room) -> int | None:
+def letters_that_fit(text: str, room: FieldSpace) -> int | None:
     """About how many letters would fit, if the text would have to be set too small to be read; None if it fits."""
     return room.letters(text) if text and room.fitting(text) < SMALLEST else None
 
@@ -92,7 +92,7 @@ def least_by_hand(kind: str, text: str) -> tuple[float, float]:
     return SMALLEST * metrics.width_by_hand(text, "dancing") / BY_HAND, _HAND_HEIGHT[kind]
 
 
-def letters_by_hand(text: str, room: Room, hand: Hand = "dancing") -> int | None:
+def letters_by_hand(text: str, room: FieldSpace, hand: Hand = "dancing") -> int | None:
     """The same for a typed signature or initials."""
     width, there_is = metrics.width_by_hand(text, hand), room.w * BY_HAND
     return int(there_is / SMALLEST / width * len(text)) if there_is / max(width, 0.01) < SMALLEST else None

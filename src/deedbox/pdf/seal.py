@@ -14,7 +14,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import cms, notation
-from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
+from deedbox.pdf.cms import CmsSigner, DistantKey, PrivateKey
 from deedbox.pdf.timestamp import Timestamper
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ Part: TypeAlias = Literal["document", "certificate"]
 """What of a document is sealed: itself, or its certificate of completion, so that one is not taken for the other."""
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class SealParameters(msgspec.Struct, frozen=True, kw_only=True):
     """What a seal is to say, how much room its signature needs, and what is needed to verify it later."""
 
     room: int
@@ -56,7 +56,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     part: Part = "document"
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedSeal(msgspec.Struct, frozen=True):
     """Where the gap is (`contents_at` is the first of its hex digits), and the digest of all the rest.
 
     The last piece of the prepared file begins with the bracket before the gap."""
@@ -88,11 +88,11 @@ class SealIdentity:
         return hashlib.sha256(self.certificate_der).hexdigest()
 
     @cached_property
-    def signer(self) -> Signer:
-        return Signer(self.key, self.certificate_der, self.chain_ders)
+    def signer(self) -> CmsSigner:
+        return CmsSigner(self.key, self.certificate_der, self.chain_ders)
 
 
-class Signature:
+class PendingSignature:
     """A seal's signature that waits for its time-stamp."""
 
     def __init__(self, digest: bytes, identity: SealIdentity) -> None:
@@ -113,7 +113,7 @@ class Signature:
 
 def cms_for(digest: bytes, identity: SealIdentity, timestamper: Timestamper | None, now: datetime) -> bytes:
     """The CMS that signs a prepared file's digest, with a time-stamp made in process."""
-    signature = Signature(digest, identity)
+    signature = PendingSignature(digest, identity)
     return signature.with_timestamp(timestamper.token(signature.digest, now) if timestamper is not None else None)
 
 
@@ -122,7 +122,7 @@ def room_for(identity: SealIdentity, token_bytes: int) -> int:
     return identity.signer.most_bytes + token_bytes
 
 
-def filled(prepared: Prepared, cms_der: bytes) -> bytes:
+def hex_contents(prepared: PreparedSeal, cms_der: bytes) -> bytes:
     """The hex digits to be written at `contents_at`."""
     digits = cms_der.hex().encode()
     if len(digits) > prepared.contents_length:
@@ -137,15 +137,15 @@ def load() -> None:
     import deedbox.pdf.revision  # noqa: F401
 
 
-def prepare(data: bytes, order: Order | dict[str, Any]) -> Generator[bytes, None, Prepared]:
+def prepare(data: bytes, order: SealParameters | dict[str, Any]) -> Generator[bytes, None, PreparedSeal]:
     """Yields the file with its seal, in which only the signature is missing. Only to be run in a sandbox.
 
     BadRequest if it is no PDF, encrypted, or signed already."""
     # Here and not above: the server process imports this module, and has no use for a PDF library.
     from deedbox.pdf import revision
 
-    wanted = msgspec.convert(order, Order)
-    file = revision.opened(data)
+    wanted = msgspec.convert(order, SealParameters)
+    file = revision.open_as_one_revision(data)
     _refuse_signed(file)
     added = revision.Revision(file)
     gap = _add_seal(added, file, wanted)
@@ -161,10 +161,10 @@ def prepare(data: bytes, order: Order | dict[str, Any]) -> Generator[bytes, None
         yield file.data[start : start + limits.BLOB_CHUNK_BYTES]
     yield bytes(tail[:split])
     yield bytes(tail[split:])
-    return Prepared(size, gap, length, span, digest.digest())
+    return PreparedSeal(size, gap, length, span, digest.digest())
 
 
-def _add_seal(added: "Revision", file: "Opened", wanted: Order) -> int:
+def _add_seal(added: "Revision", file: "Opened", wanted: SealParameters) -> int:
     """Writes every object of the seal, its dictionary last; the offset of the gap in it."""
     from deedbox.pdf import revision
 
@@ -219,7 +219,7 @@ def _form(added: "Revision", file: "Opened", field: tuple[int, int]) -> bytes:
     return added.add(grown, form.objgen) if old and form.objgen != (0, 0) else grown
 
 
-def _validation_data(added: "Revision", wanted: Order) -> bytes:
+def _validation_data(added: "Revision", wanted: SealParameters) -> bytes:
     store = {"/Type": b"/DSS"}
     for key, items in (("/Certs", wanted.certificates), ("/CRLs", wanted.crls)):
         if items:
@@ -238,7 +238,7 @@ def _extension(file: "Opened") -> dict[str, bytes]:
     return {"/Extensions": notation.dictionary(extensions), **({"/Version": b"/1.7"} if older else {})}
 
 
-def signature_dictionary(wanted: Order) -> tuple[bytes, bytes]:
+def signature_dictionary(wanted: SealParameters) -> tuple[bytes, bytes]:
     """What stands before the digits of the gap, and after them; the byte range is yet to be written."""
     moment = wanted.signed_at.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ")
     private = {

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, get_args
 from deedbox.pdf import appended_revision, der, seal
 from deedbox.pdf.appended_revision import Appended
 from deedbox.pdf.der import Malformed
-from deedbox.pdf.seal import Order
-from deedbox.pdf.syntax import Name, Object, Reference, array, number, text
+from deedbox.pdf.seal import SealParameters
+from deedbox.pdf.syntax import Name, Object, ObjectReference, array, number, text
 
 _DIGITS = b"0123456789abcdef"
 _FIELD_NAME = re.compile(r"Seal(?: [2-9]| [1-9]\d{1,4})?")
@@ -27,7 +27,7 @@ class SealedForm(NamedTuple):
     gap_start: int
     gap_end: int
     cms_der: bytes
-    order: Order
+    order: SealParameters
     """What was ordered of the seal; `room`, `certificates` and `crls` as they are in the file."""
     revision: Appended
 
@@ -60,7 +60,7 @@ def claims(data: bytes) -> bool:
     return f"{seal.PRIVATE} << /".encode() in data
 
 
-def _check_field(revision: Appended, page: Reference, field: Reference, signature: Reference) -> None:
+def _check_field(revision: Appended, page: ObjectReference, field: ObjectReference, signature: ObjectReference) -> None:
     annotations = _dictionary(revision, page).get("Annots")
     named = _dictionary(revision, field)
     widget = {
@@ -73,7 +73,7 @@ def _check_field(revision: Appended, page: Reference, field: Reference, signatur
         raise Malformed("The page does not have the field of the seal")
 
 
-def _check_catalog(revision: Appended, field: Reference, signature: Reference) -> None:
+def _check_catalog(revision: Appended, field: ObjectReference, signature: ObjectReference) -> None:
     catalog = _dictionary(revision, revision.trailer["Root"])
     fields = _form(revision, catalog).get("Fields")
     if not isinstance(fields, list) or fields[-1:] != [field] or fields.count(field) != 1:
@@ -85,7 +85,7 @@ def _check_catalog(revision: Appended, field: Reference, signature: Reference) -
 def _form(revision: Appended, catalog: dict[str, Any]) -> dict[str, Any]:
     """The form, in the catalog or with a number of its own."""
     found = catalog.get("AcroForm")
-    if isinstance(found, Reference):
+    if isinstance(found, ObjectReference):
         return _dictionary(revision, found)
     if not isinstance(found, dict):
         raise Malformed("The form is missing")
@@ -99,20 +99,20 @@ def _dictionary(revision: Appended, reference: Any) -> dict[str, Any]:
     return found.value
 
 
-def _check_numbers(revision: Appended, page: Reference) -> None:
+def _check_numbers(revision: Appended, page: ObjectReference) -> None:
     """Everything that was written is something that a seal needs."""
     catalog = _dictionary(revision, revision.trailer["Root"])
     objects = list(revision.objects)
     store = objects[-3]
     own_form = catalog.get("AcroForm")
-    forms = [own_form] if isinstance(own_form, Reference) else []
+    forms = [own_form] if isinstance(own_form, ObjectReference) else []
     streams = [one for kind in ("Certs", "CRLs") for one in array(_dictionary(revision, store).get(kind, []))]
     expected = [page, objects[1], *forms, *streams, store, revision.trailer["Root"], objects[-1]]
     if expected != objects or catalog.get("DSS") != store:
         raise Malformed("The revision holds something that no seal has")
 
 
-def _order(revision: Appended, signature: Any) -> Order:
+def _order(revision: Appended, signature: Any) -> SealParameters:
     private = signature.get("Deedbox") if isinstance(signature, dict) else None
     if not isinstance(private, dict):
         raise Malformed("The signature is not one of Deedbox")
@@ -123,7 +123,7 @@ def _order(revision: Appended, signature: Any) -> Order:
     if expected not in get_args(seal.Expected) or part not in get_args(seal.Part):
         raise Malformed("The signature does not say what it is about, and which timestamp it has")
     moment = der.moment(_text(signature, "M").removeprefix("D:").removesuffix("Z"))
-    return Order(
+    return SealParameters(
         room=len(signature["Contents"]) if isinstance(signature.get("Contents"), bytes) else 0,
         signed_at=moment,
         certificates=list(_streams(revision, store, "Certs")),
@@ -150,7 +150,7 @@ def _streams(revision: Appended, store: dict[str, Any], kind: str) -> Iterator[b
         yield found.stream
 
 
-def _gap(revision: Appended, signature: Object, number: Reference, order: Order) -> tuple[int, bytes]:
+def _gap(revision: Appended, signature: Object, number: ObjectReference, order: SealParameters) -> tuple[int, bytes]:
     """Where the digits of the signature begin, and they; written anew, the signature must be the same bytes."""
     head, tail = seal.signature_dictionary(order)
     header = b"%d %d obj\n" % number

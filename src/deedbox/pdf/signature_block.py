@@ -16,8 +16,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import boxes
 from deedbox.pdf.intake import pieces, take_in, written
-from deedbox.pdf.marks import Block, Page, Place, Placed
-from deedbox.pdf.signed_input import Terms
+from deedbox.pdf.marks import PageRect, PageSize, Placed, SignatureBlock
+from deedbox.pdf.signed_input import IntakeTerms
 
 _MARGIN, _GAP = 40.0, 14.0
 _CELL_WIDTH, _CELL_HEIGHT = 230.0, 56.0
@@ -39,14 +39,14 @@ class _Grid(NamedTuple):
     def rows_that_fit(self) -> int:
         return max(1, int((self.height - 2 * _MARGIN + _GAP) // (_CELL_HEIGHT + _GAP)))
 
-    def places(self, page: int, count: int, top: float) -> Iterator[Place]:
+    def places(self, page: int, count: int, top: float) -> Iterator[PageRect]:
         for index in range(count):
             row, column = divmod(index, self.columns)
             x, y = _MARGIN + column * (self.cell + _GAP), top + row * (_CELL_HEIGHT + _GAP)
-            yield Place(page, x / self.width, y / self.height, self.cell / self.width, _CELL_HEIGHT / self.height)
+            yield PageRect(page, x / self.width, y / self.height, self.cell / self.width, _CELL_HEIGHT / self.height)
 
 
-def take_in_and_place(data: bytes, terms: Terms, signers: int) -> Generator[bytes, None, Placed]:
+def take_in_and_place(data: bytes, terms: IntakeTerms, signers: int) -> Generator[bytes, None, Placed]:
     """As `take_in`, and with it places for so many signers if there is room on the last page.
 
     It finds none for a file that places fields itself: who still needs a place is then not known here."""
@@ -65,14 +65,14 @@ def take_in_and_place(data: bytes, terms: Terms, signers: int) -> Generator[byte
     return Placed(prepared, _on_last_page(b"".join(written_pieces), prepared.pages[-1], len(prepared.pages), signers))
 
 
-def place(data: bytes, signers: int, taken: Sequence[Any] = ()) -> Generator[bytes, None, Block]:
+def place(data: bytes, signers: int, taken: Sequence[Any] = ()) -> Generator[bytes, None, SignatureBlock]:
     """Places on the last page if there is room; else on pages added at the end, and then it yields the new PDF.
 
     Pages are added as well for places that are taken beyond the last one."""
     with pikepdf.open(io.BytesIO(data)) as pdf:
         count, view = len(pdf.pages), boxes.of_page(pdf.pages[-1].obj)
-        last = Page(view.width, view.height)
-        used = msgspec.convert(taken, list[Place])
+        last = PageSize(view.width, view.height)
+        used = msgspec.convert(taken, list[PageRect])
         beyond = any(place.page > count for place in used)
         if not (0 if beyond else 1) <= signers <= limits.BLOCK_SIGNERS:
             raise BadRequest(f"A document has from 1 to {limits.BLOCK_SIGNERS} signers without a field")
@@ -86,14 +86,16 @@ def place(data: bytes, signers: int, taken: Sequence[Any] = ()) -> Generator[byt
     return added
 
 
-def _on_last_page(data: bytes, last: Page, count: int, signers: int, used: Sequence[Place] = ()) -> Block | None:
+def _on_last_page(
+    data: bytes, last: PageSize, count: int, signers: int, used: Sequence[PageRect] = ()
+) -> SignatureBlock | None:
     """Places on the last of so many pages; None if there is no room for them."""
     if min(last.width, last.height) < _SIDE_MIN:
         return None
     grid = _grid(last.width, last.height)
     height = math.ceil(signers / grid.columns) * (_CELL_HEIGHT + _GAP) - _GAP
     top = _free_band(data, last, height, [place for place in used if place.page == count])
-    return Block(tuple(grid.places(count, signers, top))) if top is not None else None
+    return SignatureBlock(tuple(grid.places(count, signers, top))) if top is not None else None
 
 
 def _grid(width: float, height: float) -> _Grid:
@@ -102,10 +104,10 @@ def _grid(width: float, height: float) -> _Grid:
     return _Grid(width, height, columns, min(_CELL_WIDTH, (inner - (columns - 1) * _GAP) / columns))
 
 
-def _added(pdf: pikepdf.Pdf, view: Page, signers: int, used: Sequence[Place]) -> Block:
+def _added(pdf: pikepdf.Pdf, view: PageSize, signers: int, used: Sequence[PageRect]) -> SignatureBlock:
     fits = min(view.width, view.height) >= _SIDE_MIN
     width, height = (view.width, view.height) if fits else _A4
-    grid, count, places = _grid(width, height), len(pdf.pages), list[Place]()
+    grid, count, places = _grid(width, height), len(pdf.pages), list[PageRect]()
     capacity, last = grid.rows_that_fit() * grid.columns, max((place.page for place in used), default=0)
     while len(places) < signers or len(pdf.pages) < last:
         box = Array([0, 0, round(width, 3), round(height, 3)])
@@ -113,10 +115,10 @@ def _added(pdf: pikepdf.Pdf, view: Page, signers: int, used: Sequence[Place]) ->
         pdf.pages.append(pikepdf.Page(pdf.make_indirect(page)))
         cells = grid.places(len(pdf.pages), capacity, _MARGIN)
         places += [cell for cell in cells if not any(_overlap(cell, other) for other in used)]
-    return Block(tuple(places[:signers]), len(pdf.pages) - count, Page(width, height))
+    return SignatureBlock(tuple(places[:signers]), len(pdf.pages) - count, PageSize(width, height))
 
 
-def _overlap(one: Place, other: Place) -> bool:
+def _overlap(one: PageRect, other: PageRect) -> bool:
     return (
         one.page == other.page
         and one.x < other.x + other.w
@@ -126,7 +128,7 @@ def _overlap(one: Place, other: Place) -> bool:
     )
 
 
-def _free_band(data: bytes, view: Page, height: float, used: list[Place]) -> float | None:
+def _free_band(data: bytes, view: PageSize, height: float, used: list[PageRect]) -> float | None:
     """Points from the top of the last page to the lowest empty band that is as high as this; None if none is."""
     document = pdfium.PdfDocument(data)
     try:

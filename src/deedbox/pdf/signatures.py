@@ -28,7 +28,7 @@ from pyhanko.sign.validation import EmbeddedPdfSignature
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.seal import PRIVATE
-from deedbox.pdf.signed_data import reading
+from deedbox.pdf.signed_data import translate_errors
 from deedbox.pdf.trust import TooMuchWork
 
 # What it would log, with tracebacks, is what the report says.
@@ -68,13 +68,13 @@ class Structure(Struct, frozen=True, kw_only=True):
 
 def structure(pdf: bytes, password: str | None = None) -> Structure:
     """What is in the PDF; BadRequest says why it cannot be read. An encrypted one is read only by its password."""
-    with reading("The file is not a readable PDF."):
+    with translate_errors("The file is not a readable PDF."):
         with _bounded_tables():
             reader = PdfFileReader(io.BytesIO(pdf), strict=False, decode_limits=_DECODED)
         if reader.encrypted and (password is None or not _unlocked(reader, password)):
             raise BadRequest("The PDF is encrypted.")
         root = reader.root
-    with reading("The signatures in the PDF cannot be read."):
+    with translate_errors("The signatures in the PDF cannot be read."):
         _check_counts(reader, len(pdf))
         signatures = list(reader.embedded_signatures)
         return Structure(
@@ -131,7 +131,7 @@ def _nodes(owner: Any, name: str) -> list[DictionaryObject]:
 
 
 def _unlocked(reader: PdfFileReader, password: str) -> bool:
-    with reading("The PDF is encrypted."):
+    with translate_errors("The PDF is encrypted."):
         return bool(reader.decrypt(password).status != AuthStatus.FAILED)
 
 
@@ -165,7 +165,7 @@ def _date(value: Any) -> datetime | None:
     if not isinstance(value, TextStringObject):
         return None
     try:
-        with reading("A date cannot be read."):
+        with translate_errors("A date cannot be read."):
             return parse_pdf_date(value, strict=False)
     except BadRequest:
         return None

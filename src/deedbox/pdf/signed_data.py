@@ -11,7 +11,7 @@ from asn1crypto import x509
 from msgspec import Struct
 from pyhanko.sign.validation.generic_cms import extract_self_reported_ts, validate_sig_integrity
 
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import BadRequest, ServiceError
 
 Content: TypeAlias = Literal["data", "tst_info"]
 
@@ -43,19 +43,19 @@ class Timestamp(Struct, frozen=True):
 
 
 @contextmanager
-def reading(sentence: str) -> Iterator[None]:
+def translate_errors(sentence: str) -> Iterator[None]:
     """Whatever goes wrong inside becomes a BadRequest with the sentence."""
     try:
         yield
-    except (DeedboxError, MemoryError, ImportError, OSError):
+    except (ServiceError, MemoryError, ImportError, OSError):
         raise  # not the file's fault: it must not be called altered for it
     except Exception as error:  # hostile bytes make the parsers raise anything; none of it may pass for a verdict
         raise BadRequest(sentence) from error
 
 
-def opened(whole: bytes) -> SignedData:
+def open_signed_data(whole: bytes) -> SignedData:
     """The SignedData in these bytes; BadRequest when they are none, or it has not one signer with a certificate."""
-    with reading("The signature cannot be read."):
+    with translate_errors("The signature cannot be read."):
         message = asn1_cms.ContentInfo.load(whole, strict=True)
         signed_data = message["content"]
         infos = signed_data["signer_infos"]
@@ -75,7 +75,7 @@ def is_true(signed: SignedData, digest: bytes, content: Content) -> bool:
     if signed.content_type != content or signed.algorithm not in HASHES:
         return False
     try:
-        with reading("The signature cannot be checked."):
+        with translate_errors("The signature cannot be checked."):
             # Without signed attributes the signature could be taken for one over something else.
             if not signed.signer_info["signed_attrs"].native:
                 return False
@@ -87,17 +87,17 @@ def is_true(signed: SignedData, digest: bytes, content: Content) -> bool:
 
 def timestamp(signed: SignedData) -> Timestamp | None:
     """The time-stamp of the signature, if it has one; BadRequest when it cannot be read."""
-    with reading("The timestamp cannot be read."):
+    with translate_errors("The timestamp cannot be read."):
         attributes = signed.signer_info["unsigned_attrs"]
         tokens = [one for one in attributes if one["type"].native == "signature_time_stamp_token"]
         if not tokens:
             return None
-        return as_timestamp(opened(tokens[0]["values"][0].dump()))
+        return as_timestamp(open_signed_data(tokens[0]["values"][0].dump()))
 
 
 def as_timestamp(signed: SignedData) -> Timestamp:
     """The token that a SignedData is; BadRequest when it is none."""
-    with reading("The timestamp cannot be read."):
+    with translate_errors("The timestamp cannot be read."):
         if signed.content_type != "tst_info":
             raise BadRequest("The timestamp is not a timestamp token.")
         told = signed.asn1["encap_content_info"]["content"].parsed
@@ -118,13 +118,13 @@ def timestamp_is_true(token: Timestamp, imprint: Callable[[str], bytes]) -> bool
 
 def signed_time(signed: SignedData) -> datetime | None:
     """The time that the signer claims in the signature."""
-    with reading("The signature cannot be read."):
+    with translate_errors("The signature cannot be read."):
         return extract_self_reported_ts(signed.signer_info)
 
 
 def names_certificate(signed: SignedData) -> bool:
     """Whether the signature says which certificate it is to be checked with, as PAdES demands."""
-    with reading("The signature cannot be read."):
+    with translate_errors("The signature cannot be read."):
         kinds = {one["type"].native for one in signed.signer_info["signed_attrs"]}
         return bool(kinds & {"signing_certificate", "signing_certificate_v2"})
 

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from deedbox.kernel.redacted import Discreet
+from deedbox.kernel.redacted import Redacted
 
 SignedInput: TypeAlias = Literal["refuse", "flatten"]
 """`flatten`: the signatures are checked and named, and how they look becomes part of the page."""
@@ -34,7 +34,7 @@ class EarlierSignature(Struct, frozen=True, kw_only=True):
     """Why it is not valid."""
 
 
-class Terms(Discreet, frozen=True):
+class IntakeTerms(Redacted, frozen=True):
     """How the sender wants a file to be taken in."""
 
     password: str | None = None

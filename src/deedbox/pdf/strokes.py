@@ -31,7 +31,7 @@ Side: TypeAlias = Annotated[int, Meta(ge=1, le=limits.PAD_SIDE)]
 Places: TypeAlias = list[tuple[float, float]]
 
 
-class Drawing(Struct, frozen=True, forbid_unknown_fields=True):
+class PadDrawing(Struct, frozen=True, forbid_unknown_fields=True):
     """What was drawn on a pad of this size. A force of 0 says that the device tells none."""
 
     strokes: Annotated[list[Stroke], Meta(min_length=1, max_length=limits.DRAWING_STROKES)]
@@ -39,10 +39,10 @@ class Drawing(Struct, frozen=True, forbid_unknown_fields=True):
     height: Side = limits.PAD_HEIGHT
 
 
-_DRAWING = msgspec.json.Decoder(Drawing)
+_DRAWING = msgspec.json.Decoder(PadDrawing)
 
 
-def kept(drawing: Drawing) -> bytes:
+def encode_drawing(drawing: PadDrawing) -> bytes:
     """The file in which a drawing is kept; BadRequest if it has too many points, or some beside the pad."""
     if sum(map(len, drawing.strokes)) > limits.DRAWING_POINTS:
         raise BadRequest(f"A drawn signature may have at most {limits.DRAWING_POINTS:,} points. Draw it more simply.")
@@ -62,7 +62,7 @@ def svg(data: bytes) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" fill="{_INK}">{paths}</svg>'
 
 
-def _frame(places: Places, drawing: Drawing) -> tuple[float, float, float, float]:
+def _frame(places: Places, drawing: PadDrawing) -> tuple[float, float, float, float]:
     """Left, top, width and height of the ink, or of the least that is shown, around its middle."""
     left, right = min(x for x, _ in places), max(x for x, _ in places)
     top, bottom = min(y for _, y in places), max(y for _, y in places)

@@ -42,7 +42,7 @@ class Number(NamedTuple):
     written: str
 
 
-class Reference(NamedTuple):
+class ObjectReference(NamedTuple):
     number: int
     generation: int
 
@@ -55,7 +55,7 @@ class Object(NamedTuple):
     written: bytes
 
 
-def object_at(data: bytes, at: int) -> tuple[Reference, Object, int]:
+def object_at(data: bytes, at: int) -> tuple[ObjectReference, Object, int]:
     """The object whose header begins there, and where the next one begins; Malformed if it is not in this form."""
     header = _HEADER.match(data, at)
     if header is None:
@@ -72,7 +72,7 @@ def object_at(data: bytes, at: int) -> tuple[Reference, Object, int]:
     if not data.startswith(b"\nendobj\n", end):
         raise Malformed("An object does not end as objects are written here")
     end += len(b"\nendobj\n")
-    return Reference(int(header[1]), int(header[2])), Object(value, stream, data[at:end]), end
+    return ObjectReference(int(header[1]), int(header[2])), Object(value, stream, data[at:end]), end
 
 
 def value_at(data: bytes, at: int, depth: int = 0) -> tuple[Value, int]:
@@ -164,7 +164,7 @@ def _name(found: re.Match[bytes]) -> Name:
 
 def _numeric(found: re.Match[bytes]) -> Value:
     number, generation = found.groups()
-    return Number(found[0].decode()) if number is None else Reference(int(number), int(generation))
+    return Number(found[0].decode()) if number is None else ObjectReference(int(number), int(generation))
 
 
 def _word(found: re.Match[bytes]) -> bool | None:

@@ -11,11 +11,11 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.boxes import Box, View
+from deedbox.pdf.boxes import Box, PageView
 from deedbox.pdf.free_space import FreeSpace, Wanted
-from deedbox.pdf.marks import KINDS, Kind, Place, Tag
-from deedbox.pdf.options import needed
-from deedbox.pdf.room import CAPITALS, USUAL, Room, least_height_by_hand
+from deedbox.pdf.marks import KINDS, Kind, PageRect, Tag
+from deedbox.pdf.options import required_size
+from deedbox.pdf.room import CAPITALS, USUAL, FieldSpace, least_height_by_hand
 
 _SETTING_LETTER = r"(?:[^{}]|\{[^{}]{1,40}\})"
 """Of a setting: a letter, or what a pattern has in braces, as in `[A-Z]{2}`."""
@@ -57,7 +57,7 @@ class _Asked(NamedTuple):
     pattern: str | None
 
 
-class Line(NamedTuple):
+class TagLine(NamedTuple):
     """One line of a tag in user space: where its first and last letters begin, how it runs, and how large they are.
 
     The slack says how far beyond them letters are still the tag's."""
@@ -81,19 +81,19 @@ class Line(NamedTuple):
         )
 
 
-class Found(NamedTuple):
+class FoundTag(NamedTuple):
     """A tag, and where its own text lies."""
 
     tag: Tag
-    lines: tuple[Line, ...]
+    lines: tuple[TagLine, ...]
 
 
-def find(document: pdfium.PdfDocument, views: list[View]) -> tuple[Found, ...]:
+def find(document: pdfium.PdfDocument, views: list[PageView]) -> tuple[FoundTag, ...]:
     """The tags in reading order; BadRequest if one asks for something unknown.
 
     A very long document is looked through at its beginning and its end only.
     """
-    found: list[Found] = []
+    found: list[FoundTag] = []
     each_end = limits.TEXT_TAG_PAGES // 2
     for number, view in enumerate(views, 1):
         if number <= each_end or number > len(views) - each_end:
@@ -169,7 +169,7 @@ def _points(text: str, value: str | None) -> float | None:
     return float(value)
 
 
-def _on_page(document: pdfium.PdfDocument, number: int, view: View) -> Iterator[Found]:
+def _on_page(document: pdfium.PdfDocument, number: int, view: PageView) -> Iterator[FoundTag]:
     page = document[number - 1]
     shown = page.get_textpage()
     try:
@@ -180,7 +180,7 @@ def _on_page(document: pdfium.PdfDocument, number: int, view: View) -> Iterator[
             asked = read(one.text)
             if asked is not None and one.letters:
                 space = space or FreeSpace.of(page, view)
-                yield Found(_tag(one, asked, number, view, space), _lines(one.letters))
+                yield FoundTag(_tag(one, asked, number, view, space), _lines(one.letters))
     finally:
         shown.close()
         page.close()
@@ -289,7 +289,7 @@ def _letter(shown: Any, index: int) -> Letter | None:
     )
 
 
-def _lines(letters: list[Letter]) -> tuple[Line, ...]:
+def _lines(letters: list[Letter]) -> tuple[TagLine, ...]:
     """The lines on which these letters stand, in their order."""
     lines: list[list[Letter]] = []
     for letter in letters:
@@ -311,13 +311,13 @@ def _on_one_line(one: Letter, other: Letter) -> bool:
     return parallel and abs(y * along - x * up) < 0.35 * max(one.size, other.size)
 
 
-def _line(letters: list[Letter], slack: tuple[float, float]) -> Line:
+def _line(letters: list[Letter], slack: tuple[float, float]) -> TagLine:
     along, up = letters[0].direction
     x, y = letters[0].origin
     size = max(letter.size for letter in letters)
     places = [(one.origin[0] - x) * along + (one.origin[1] - y) * up for one in letters]
     first, last = min(places), max(places)
-    return Line(
+    return TagLine(
         first=(x + first * along, y + first * up),
         last=(x + last * along, y + last * up),
         direction=(along, up),
@@ -326,7 +326,7 @@ def _line(letters: list[Letter], slack: tuple[float, float]) -> Line:
     )
 
 
-def _tag(written: _Written, asked: _Asked, number: int, view: View, space: FreeSpace) -> Tag:
+def _tag(written: _Written, asked: _Asked, number: int, view: PageView, space: FreeSpace) -> Tag:
     line = _lines(written.letters)[0]
     size = line.size if limits.FONT_SIZE_MIN <= line.size <= limits.FONT_SIZE_MAX else USUAL
     left, top, right, bottom = _box(written, line, asked, size, view, space)
@@ -341,7 +341,7 @@ def _tag(written: _Written, asked: _Asked, number: int, view: View, space: FreeS
         label=asked.label,
         required=asked.required,
         options=asked.options,
-        place=Place(number, x, y, w, h),
+        place=PageRect(number, x, y, w, h),
         font_size=round(size, 2),
         read_only=asked.read_only,
         group=asked.group,
@@ -350,7 +350,7 @@ def _tag(written: _Written, asked: _Asked, number: int, view: View, space: FreeS
     )
 
 
-def _box(written: _Written, line: Line, asked: _Asked, size: float, view: View, space: FreeSpace) -> Box:
+def _box(written: _Written, line: TagLine, asked: _Asked, size: float, view: PageView, space: FreeSpace) -> Box:
     """The field of a tag on the displayed page, in points: left, top, right, bottom."""
     by_hand = asked.kind in BY_HAND
     usual_w, usual_h = _usual(asked, size)
@@ -364,7 +364,7 @@ def _box(written: _Written, line: Line, asked: _Asked, size: float, view: View, 
     if by_hand:
         least_h = high if asked.h else min(high, least_height_by_hand(asked.kind))
         return space.grown(left, baseline, size, own, Wanted(wide, high, least_w, least_h))
-    room = Room(max(space.width(left, baseline, size, own, wide), least_w), high, size)
+    room = FieldSpace(max(space.width(left, baseline, size, own, wide), least_w), high, size)
     top = baseline - _above(asked.kind, room)
     return left, top, left + room.w, top + room.h
 
@@ -373,18 +373,18 @@ def _usual(asked: _Asked, size: float) -> tuple[float, float]:
     """Width and height in points, on a line of letters of this size."""
     if asked.kind == "radio" and asked.options:
         # Beside each other on the line of the tag.
-        w, h = needed(asked.options, size, "beside")
+        w, h = required_size(asked.options, size, "beside")
         return w * _SPARE, h * _SPARE
     w, h = SIZES[asked.kind]
     return (w, h) if asked.kind in BY_HAND else (w * size / USUAL, h * size / USUAL)
 
 
-def _shown(box: Box, view: View) -> Box:
+def _shown(box: Box, view: PageView) -> Box:
     left, top, right, bottom = view.fractions(box)
     return left * view.width, top * view.height, right * view.width, bottom * view.height
 
 
-def _above(kind: Kind, room: Room) -> float:
+def _above(kind: Kind, room: FieldSpace) -> float:
     """How much of a field lies above the line that it stands on."""
     if kind in ("checkbox", "radio"):
         return (room.h + CAPITALS * (room.size or USUAL)) / 2

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from deedbox.kernel.ids import Entropy
 from deedbox.pdf import cms, der
-from deedbox.pdf.cms import Signer
+from deedbox.pdf.cms import CmsSigner
 from deedbox.pdf.der import Item, Malformed
 
 QUERY_TYPE: Final = "application/timestamp-query"
@@ -32,7 +32,7 @@ _GRANTED = der.sequence(der.integer(0))
 _REJECTED = 2
 
 
-class Refusal(Exception):
+class TimestampRefusal(Exception):
     """Why a query gets no token: the bit of PKIFailureInfo, and a sentence."""
 
     def __init__(self, bit: int, sentence: str) -> None:
@@ -52,7 +52,7 @@ class Query(NamedTuple):
 class Timestamper:
     """A time-stamp unit in process: a token costs one signature."""
 
-    def __init__(self, signer: Signer, crl_ders: Sequence[bytes] = (), entropy: Entropy = os.urandom) -> None:
+    def __init__(self, signer: CmsSigner, crl_ders: Sequence[bytes] = (), entropy: Entropy = os.urandom) -> None:
         self._signer = signer
         self._entropy = entropy
         self.certificate_ders = (signer.certificate_der, *signer.chain_ders)
@@ -72,7 +72,7 @@ class Timestamper:
         """The TimeStampResp for a TimeStampReq: a token, or a rejection with its reason."""
         try:
             return der.sequence(_GRANTED, self._token(read_query(query), now))
-        except Refusal as refusal:
+        except TimestampRefusal as refusal:
             return rejection(refusal)
 
     def _token(self, query: Query, now: datetime) -> bytes:
@@ -82,7 +82,7 @@ class Timestamper:
             der.integer(1),
             POLICY,
             query.imprint,
-            der.tagged(der.INTEGER, serial),
+            der.tag_value(der.INTEGER, serial),
             der.generalized_time(now),
             _ACCURACY,
             query.nonce,
@@ -97,20 +97,20 @@ def read_query(data: bytes) -> Query:
     try:
         version, imprint, *rest = der.children(data)
         if der.number(version) != 1:
-            raise Refusal(BAD_REQUEST, "Only version 1 of the timestamp query is known")
+            raise TimestampRefusal(BAD_REQUEST, "Only version 1 of the timestamp query is known")
         _check_imprint(imprint)
         return _with_wishes(imprint, rest)
     except ValueError as error:  # Malformed, or too few values to unpack
-        raise Refusal(BAD_FORMAT, "The query is not a TimeStampReq in DER") from error
+        raise TimestampRefusal(BAD_FORMAT, "The query is not a TimeStampReq in DER") from error
 
 
 def _check_imprint(imprint: Item) -> None:
     algorithm, digest = der.children(imprint.whole)
     name, *parameters = der.children(algorithm.whole)
-    if name.tag != der.OID or [item.whole for item in parameters] not in ([], [der.tagged(der.NULL)]):
+    if name.tag != der.OID or [item.whole for item in parameters] not in ([], [der.tag_value(der.NULL)]):
         raise Malformed("Not the name of a hash")
     if name.whole not in _DIGEST_BYTES:
-        raise Refusal(BAD_ALGORITHM, "Only SHA-256, SHA-384 and SHA-512 are timestamped")
+        raise TimestampRefusal(BAD_ALGORITHM, "Only SHA-256, SHA-384 and SHA-512 are timestamped")
     if digest.tag != der.OCTETS or len(digest.content) != _DIGEST_BYTES[name.whole]:
         raise Malformed("The hash has another length than its algorithm gives")
 
@@ -118,26 +118,26 @@ def _check_imprint(imprint: Item) -> None:
 def _with_wishes(imprint: Item, rest: list[Item]) -> Query:
     left = list(rest)
     if left and left[0].tag == der.OID and left.pop(0).whole != POLICY:
-        raise Refusal(WRONG_POLICY, "This unit issues timestamps under its own policy only")
+        raise TimestampRefusal(WRONG_POLICY, "This unit issues timestamps under its own policy only")
     nonce = b""
     if left and left[0].tag == der.INTEGER:
         der.number(left[0])
         nonce = left.pop(0).whole
         if len(nonce) > _NONCE_BYTES + 2:
-            raise Refusal(BAD_REQUEST, f"The nonce is longer than {_NONCE_BYTES} bytes")
+            raise TimestampRefusal(BAD_REQUEST, f"The nonce is longer than {_NONCE_BYTES} bytes")
     certificates = bool(left) and left[0].whole == der.TRUE
     if certificates:
         left.pop(0)
     if left and left[0].tag == 0xA0:
-        raise Refusal(WRONG_EXTENSION, "This unit knows no extension")
+        raise TimestampRefusal(WRONG_EXTENSION, "This unit knows no extension")
     if left:
         raise Malformed("Something follows that has no place in a query")
     return Query(imprint.whole, nonce, certificates)
 
 
-def rejection(refusal: Refusal) -> bytes:
+def rejection(refusal: TimestampRefusal) -> bytes:
     """A TimeStampResp without token."""
-    sentence = der.sequence(der.tagged(der.UTF8, refusal.sentence.encode()))
+    sentence = der.sequence(der.tag_value(der.UTF8, refusal.sentence.encode()))
     return der.sequence(der.sequence(der.integer(_REJECTED), sentence, der.bits(refusal.bit)))
 
 
@@ -147,7 +147,7 @@ def query(digest: bytes, nonce: bytes) -> bytes:
     return der.sequence(der.integer(1), imprint, _nonce(nonce), der.TRUE)
 
 
-def granted(response: bytes, digest: bytes, nonce: bytes) -> tuple[bytes, datetime]:
+def parse_response(response: bytes, digest: bytes, nonce: bytes) -> tuple[bytes, datetime]:
     """The token in another authority's TimeStampResp, which must answer this very query, and its time.
 
     Malformed, with the reason, if it does not, or if its signature is not that of the certificate in it.
@@ -163,11 +163,11 @@ def granted(response: bytes, digest: bytes, nonce: bytes) -> tuple[bytes, dateti
     if len(tokens) != 1:
         raise Malformed("The authority granted a timestamp but did not send one")
     token = tokens[0].whole
-    held = cms.verified(token)
-    return cms.normalised(token, held.signer), _checked_time(held, digest, nonce)
+    held = cms.verify_signed_data(token)
+    return cms.normalize_signed_data(token, held.signer), _checked_time(held, digest, nonce)
 
 
-class Token(NamedTuple):
+class TimestampToken(NamedTuple):
     """A true token: who made it, when, for which digest, and the certificates that it carries, all in DER."""
 
     signer: bytes
@@ -177,27 +177,27 @@ class Token(NamedTuple):
     """Byte for byte as the server's own unit writes tokens, under its policy."""
 
 
-def read(token: bytes, digests: Callable[[str], bytes], *, exact: bool = True) -> Token:
+def read(token: bytes, digests: Callable[[str], bytes], *, exact: bool = True) -> TimestampToken:
     """The token, if it is true and about what has these digests; Malformed says why it is not.
 
     In an exact one there is no byte that nobody signed but the certificates."""
-    held = cms.verified(token)
+    held = cms.verify_signed_data(token)
     info = _info(held)
     algorithm, digest = der.children(info[2].whole)
     name = _HASHES.get(der.children(algorithm.whole)[0].whole)
     if name is None or digest.content != digests(name):
         raise Malformed("The timestamp belongs to different data")
-    if exact and cms.normalised(token, held.signer) != token:
+    if exact and cms.normalize_signed_data(token, held.signer) != token:
         raise Malformed("The timestamp holds something that nobody signed")
     is_own = info[1].whole == POLICY
     if is_own and exact:
         cms.demand_own_form(token)
-    return Token(held.signer, held.certificates, _moment(info[4].content), is_own)
+    return TimestampToken(held.signer, held.certificates, _moment(info[4].content), is_own)
 
 
 def made_at(token: bytes) -> datetime:
     """The time that a token tells; Malformed if it tells none, or its signature is not that of its certificate."""
-    return _moment(_info(cms.verified(token))[4].content)
+    return _moment(_info(cms.verify_signed_data(token))[4].content)
 
 
 def _info(held: cms.Verified) -> list[Item]:

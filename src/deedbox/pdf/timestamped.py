@@ -12,7 +12,7 @@ from deedbox.pdf.der import Malformed
 from deedbox.pdf.trust import Trust
 
 
-class Told(Struct, frozen=True):
+class TokenReport(Struct, frozen=True):
     """What a token says; `trusted` is whether a root that is trusted here vouches for who made it."""
 
     at: str
@@ -21,7 +21,7 @@ class Told(Struct, frozen=True):
 
 def verify_token(
     token: bytes, content: bytes, roots: Sequence[bytes], crls: Sequence[bytes], timestamp_roots: Sequence[bytes] = ()
-) -> Told:
+) -> TokenReport:
     """What the token says of the content; BadRequest, with the reason, if it is not about it or was altered."""
     try:
         read = timestamp.read(bytes(token), lambda name: hashlib.new(name, content).digest())
@@ -30,4 +30,4 @@ def verify_token(
     trust = Trust(roots, [], crls, timestamp_roots)
     if trust.changed(read.certificates):
         raise BadRequest("A certificate in the timestamp was changed.")
-    return Told(instant(read.at), bool(judge.token_path(read, trust)))
+    return TokenReport(instant(read.at), bool(judge.token_path(read, trust)))

@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec import Struct
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import BadRequest, ServiceError
 
 _COMPROMISED = {x509.ReasonFlags.key_compromise, x509.ReasonFlags.ca_compromise, x509.ReasonFlags.aa_compromise}
 _UNREADABLE = (
@@ -57,7 +57,7 @@ _Known: TypeAlias = dict[x509.Name, list[x509.Certificate]]
 """Certificates by subject."""
 
 
-class TooMuchWork(DeedboxError):
+class TooMuchWork(ServiceError):
     """The file holds more than verification examines; nothing is said about its signatures."""
 
     status = 400
@@ -86,9 +86,9 @@ class Trust:
         crls: Iterable[bytes],
         timestamp_roots: Iterable[bytes] = (),
     ) -> None:
-        self._roots = [loaded(root) for root in roots]
+        self._roots = [load_certificate(root) for root in roots]
         # Trusted to tell the time, and not to say who sealed.
-        self._timestamp_roots = [loaded(root) for root in timestamp_roots]
+        self._timestamp_roots = [load_certificate(root) for root in timestamp_roots]
         self._others = [one for one in map(_certificate, others) if one is not None]
         self._crls = {der: crl for der in crls if (crl := _crl(der)) is not None}
         self._steps = 0
@@ -96,7 +96,7 @@ class Trust:
     def path(self, certificate: bytes, beside: Sequence[bytes], at: datetime, *, of_timestamp: bool = False) -> Path:
         """The path from the certificate, of a time-stamp or of a seal, to a root, valid at the moment."""
         try:
-            leaf = loaded(certificate)
+            leaf = load_certificate(certificate)
         except BadRequest as error:
             return Path([], error.message)
         roots = [*self._roots, *(self._timestamp_roots if of_timestamp else ())]
@@ -119,7 +119,7 @@ class Trust:
     def changed(self, certificates: Sequence[bytes]) -> bool:
         """Whether one of these is not what its issuer signed, although the issuer is known."""
         try:
-            held = [loaded(one) for one in _bounded(certificates)]
+            held = [load_certificate(one) for one in _bounded(certificates)]
         except BadRequest:
             return True
         known = _by_subject([*held, *self._roots, *self._timestamp_roots, *self._others])
@@ -212,7 +212,7 @@ def _may_issue(certificate: x509.Certificate, below: int) -> bool:
 @lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def may_seal(certificate: bytes) -> bool:
     """Whether the certificate is for signing documents, and for nothing else but signed mail."""
-    one = loaded(certificate)
+    one = load_certificate(certificate)
     return not _is_authority(one) and _signs(one) and has_sealing_usage(one)
 
 
@@ -228,12 +228,12 @@ def has_sealing_usage(certificate: x509.Certificate) -> bool:
 @lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def may_timestamp(certificate: bytes) -> bool:
     """Whether the certificate is for time-stamps, and for nothing else."""
-    one = loaded(certificate)
+    one = load_certificate(certificate)
     return not _is_authority(one) and _signs(one) and _makes_timestamps(one, alone=True)
 
 
 @lru_cache(maxsize=limits.SEAL_IDENTITIES)
-def loaded(der: bytes) -> x509.Certificate:
+def load_certificate(der: bytes) -> x509.Certificate:
     """The certificate; BadRequest if it cannot be read, or was not written in DER."""
     try:
         found = x509.load_der_x509_certificate(der)
@@ -248,7 +248,7 @@ def loaded(der: bytes) -> x509.Certificate:
 
 def _certificate(der: bytes) -> x509.Certificate | None:
     try:
-        return loaded(der)
+        return load_certificate(der)
     except BadRequest:
         return None
 

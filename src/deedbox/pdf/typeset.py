@@ -55,7 +55,7 @@ def load_fonts() -> None:
     _compiler().compile(input={"main.typ": template.encode()}, format="pdf")  # type: ignore[type-var]
 
 
-def embedded(image: bytes, media_type: str, width: int, height: int) -> str:
+def embed_image(image: bytes, media_type: str, width: int, height: int) -> str:
     """A picture in the only form in which typst takes one from memory."""
     address = f"data:{media_type};base64,{base64.b64encode(image).decode()}"
     return (
@@ -68,7 +68,7 @@ def by_hand(data: bytes) -> str:
     """What a signer has left, as SVG: strokes as paths, or the PNG that `images.signature` has made."""
     if not data.startswith(_PNG):
         return strokes.svg(data)
-    return embedded(data, "image/png", *Image.open(io.BytesIO(data), formats=("PNG",)).size)
+    return embed_image(data, "image/png", *Image.open(io.BytesIO(data), formats=("PNG",)).size)
 
 
 def script(text: str) -> dict[str, Any]:

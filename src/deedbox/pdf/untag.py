@@ -14,7 +14,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import boxes, tags
 from deedbox.pdf.erase import SPOKEN, erase
 from deedbox.pdf.marks import Tag
-from deedbox.pdf.tags import Found, Letter, Line
+from deedbox.pdf.tags import FoundTag, Letter, TagLine
 
 _ROUNDS = 3
 """Text that was set bold by drawing it twice shows its second copy once the first is gone."""
@@ -26,7 +26,7 @@ class Untagged(NamedTuple):
     tags: tuple[Tag, ...]
 
 
-def untagged(data: bytes, found: Sequence[Found], write: Callable[[pikepdf.Pdf], bytes]) -> Untagged:
+def remove_tags(data: bytes, found: Sequence[FoundTag], write: Callable[[pikepdf.Pdf], bytes]) -> Untagged:
     """The PDF without the text of these tags; BadRequest names a tag that cannot be taken out cleanly."""
     numbers = sorted({one.tag.place.page for one in found})
     # Where text is read in place of the letters, nobody knows where each of its letters stands: so it goes first.
@@ -48,8 +48,8 @@ def untagged(data: bytes, found: Sequence[Found], write: Callable[[pikepdf.Pdf],
 
 
 def _erased(
-    data: bytes, found: Sequence[Found], lines: dict[int, list[Line]], write: Callable[[pikepdf.Pdf], bytes]
-) -> tuple[bytes, Sequence[Found]]:
+    data: bytes, found: Sequence[FoundTag], lines: dict[int, list[TagLine]], write: Callable[[pikepdf.Pdf], bytes]
+) -> tuple[bytes, Sequence[FoundTag]]:
     """The PDF without these lines, and the tags that are still in it; before, they were those found."""
     with pikepdf.open(io.BytesIO(data)) as pdf:
         if not erase(pdf, lines):
@@ -64,15 +64,15 @@ def _erased(
         document.close()
 
 
-def _not_removable(found: Found) -> str:
+def _not_removable(found: FoundTag) -> str:
     return (
         f"The text tag {found.tag.text} on page {found.tag.place.page} cannot be taken out of this PDF without touching"
         " what stands around it. Take it out of the source of the PDF and say with fields where to sign."
     )
 
 
-def _by_page(found: Iterable[Found]) -> dict[int, list[Line]]:
-    lines: dict[int, list[Line]] = defaultdict(list)
+def _by_page(found: Iterable[FoundTag]) -> dict[int, list[TagLine]]:
+    lines: dict[int, list[TagLine]] = defaultdict(list)
     for one in found:
         lines[one.tag.place.page] += one.lines
     return lines

@@ -17,10 +17,10 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import appended_revision, changes, extension, gap, judge, sealed_form, signed_data, timestamp
 from deedbox.pdf.appended_revision import Appended
 from deedbox.pdf.der import Malformed
-from deedbox.pdf.examine import Examined, described, examined
+from deedbox.pdf.examine import Examined, describe, examine
 from deedbox.pdf.extension import Stamp
 from deedbox.pdf.judge import Anchors
-from deedbox.pdf.report import GOOD, NOT_PDF, Checks, Report, Signature, judged
+from deedbox.pdf.report import GOOD, NOT_PDF, Checks, Signature, VerificationReport, overall_verdict
 from deedbox.pdf.sealed_form import SealedForm
 from deedbox.pdf.signatures import Structure, structure
 from deedbox.pdf.trust import TooMuchWork, Trust
@@ -55,7 +55,7 @@ def verify(
     crls: Sequence[bytes] = (),
     now: str | None = None,
     timestamp_roots: Sequence[bytes] = (),
-) -> Report:
+) -> VerificationReport:
     """The report on a file, by these trusted roots and revocation lists, all in DER; `now` is an Instant.
 
     `timestamp_roots` are trusted for time-stamps only."""
@@ -65,10 +65,10 @@ def verify(
         return _judged(data, Anchors(roots, crls, timestamp_roots), at)
     except TooMuchWork as error:
         sha256 = hashlib.sha256(data).hexdigest()
-        return Report(verdict="unexplained", sha256=sha256, checks=Checks(), reasons=[error.message])
+        return VerificationReport(verdict="unexplained", sha256=sha256, checks=Checks(), reasons=[error.message])
 
 
-def _judged(data: bytes, anchors: Anchors, at: datetime) -> Report:
+def _judged(data: bytes, anchors: Anchors, at: datetime) -> VerificationReport:
     try:
         form, later = _taken_apart(data)
     except Malformed as error:
@@ -100,14 +100,16 @@ def _taken_apart(data: bytes) -> tuple[SealedForm, list[Appended]]:
             data = data[: later[-1].start]
 
 
-def _sealed(data: bytes, form: SealedForm, anchors: Anchors, now: datetime) -> Report:
+def _sealed(data: bytes, form: SealedForm, anchors: Anchors, now: datetime) -> VerificationReport:
     digest = hashlib.sha256()
     for start, end in form.signed:
         digest.update(memoryview(data)[start:end])
     return judge.seal_report(form, hashlib.sha256(data).hexdigest(), digest.digest(), anchors, now)
 
 
-def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appended], anchors: Anchors) -> Report:
+def _extended(
+    data: bytes, report: VerificationReport, form: SealedForm, later: list[Appended], anchors: Anchors
+) -> VerificationReport:
     """The report on a file that goes on after its seal."""
     report.sha256 = hashlib.sha256(data).hexdigest()
     good = report.verdict in GOOD
@@ -127,7 +129,7 @@ def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appende
         report.checks.covers_entire_file = None  # validation data came last: it proves itself, and nobody signs it
     report.signatures += shown
     report.added = [*found.added, *(f"A document timestamp from {one.timestamp_time}." for one in shown)]
-    report.verdict = judged(report.checks, "extended")
+    report.verdict = overall_verdict(report.checks, "extended")
     return report
 
 
@@ -138,10 +140,10 @@ def _stamped(data: bytes, stamp: Stamp, trust: Trust, *, demanded: bool) -> Sign
     path = judge.token_path(token, trust)
     if demanded and not path:
         raise Malformed(f"The timestamp that was added at {instant(token.at)} is not trusted here: {path.reason}")
-    return judge.described(token.signer, "document time-stamp", "ETSI.RFC3161", None, token)
+    return judge.describe(token.signer, "document time-stamp", "ETSI.RFC3161", None, token)
 
 
-def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Report:
+def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> VerificationReport:
     """What general readers say of a file that is not in the form of a sealed one, and why it is not."""
     sha256 = hashlib.sha256(data).hexdigest()
     try:
@@ -177,7 +179,9 @@ def _genuine_beginning(data: bytes, built: Structure, anchors: Anchors, now: dat
     return sealed if _sealed(sealed, form, anchors, now).verdict in GOOD else None
 
 
-def _continued(report: Report, built: Structure, data: bytes, sealed: bytes, unlike: str) -> Report:
+def _continued(
+    report: VerificationReport, built: Structure, data: bytes, sealed: bytes, unlike: str
+) -> VerificationReport:
     """The report on a genuine sealed file that was continued in a form that the strict reader does not read."""
     report.checks.modifications_allowed = report.checks.covers_entire_file = False
     report.verdict = "altered"
@@ -190,7 +194,7 @@ def _continued(report: Report, built: Structure, data: bytes, sealed: bytes, unl
     return report
 
 
-def _disowned(report: Report, unlike: str) -> Report:
+def _disowned(report: VerificationReport, unlike: str) -> VerificationReport:
     """The report on a file that claims a seal of ours: where nothing else is said of it, it was altered."""
     if report.verdict == "unexplained":
         report.checks.intact, report.verdict = False, "altered"
@@ -198,8 +202,8 @@ def _disowned(report: Report, unlike: str) -> Report:
     return report
 
 
-def _report(pdf: bytes, sha256: str, built: Structure, trust: Trust, now: datetime) -> Report:
-    results = [examined(pdf, signature, trust, now) for signature in built.signatures]
+def _report(pdf: bytes, sha256: str, built: Structure, trust: Trust, now: datetime) -> VerificationReport:
+    results = [examine(pdf, signature, trust, now) for signature in built.signatures]
     seals = [one for one in results if one.signature.kind == "seal"]
     checks = Checks(
         intact=not any(one.broken for one in results),
@@ -209,9 +213,9 @@ def _report(pdf: bytes, sha256: str, built: Structure, trust: Trust, now: dateti
         timestamp=_time_believed(seals),
     )
     checks.modifications_allowed = _changes_allowed(pdf, results)
-    shown = [described(one, bool(built.crls)) for one in results]
-    return Report(
-        verdict=judged(checks, "unexplained"),
+    shown = [describe(one, bool(built.crls)) for one in results]
+    return VerificationReport(
+        verdict=overall_verdict(checks, "unexplained"),
         sha256=sha256,
         checks=checks,
         signatures=[one for one in shown if one is not None],
@@ -224,7 +228,7 @@ def _changes_allowed(pdf: bytes, results: list[Examined]) -> bool | None:
         return True
     if not all(one.place is None or changes.is_accounted_for(pdf, one.place.covered) for one in results):
         return False
-    told = [changes.changes_allowed(one.signature.library) for one in results]
+    told = [changes.allows_changes(one.signature.library) for one in results]
     return None if None in told else all(told)
 
 
@@ -263,21 +267,23 @@ def _reasons(checks: Checks, results: list[Examined], seals: list[Examined]) -> 
     return found
 
 
-def _without_signature(pdf: bytes, sha256: str) -> Report:
+def _without_signature(pdf: bytes, sha256: str) -> VerificationReport:
     if not gap.traces(pdf):
-        return Report(verdict="unsigned", sha256=sha256, checks=Checks())
+        return VerificationReport(verdict="unsigned", sha256=sha256, checks=Checks())
     return _unreadable(pdf, sha256, "The file contains a signature that nothing in the document refers to.")
 
 
-def _unreadable(pdf: bytes, sha256: str, reason: str) -> Report:
+def _unreadable(pdf: bytes, sha256: str, reason: str) -> VerificationReport:
     """What can be said of a file whose structure is damaged: a signature in it may still show that it was changed."""
     last = gap.traces(pdf)[-limits.VERIFY_TRACES :]
     found = [why for why in (_damage(pdf, byte_range) for byte_range in last) if why]
     if not found:
         if _HEADER not in pdf[:_HEADER_WITHIN] and not gap.traces(pdf):
             reason = NOT_PDF
-        return Report(verdict="unexplained", sha256=sha256, checks=Checks(), reasons=[reason])
-    return Report(verdict="altered", sha256=sha256, checks=Checks(intact=False), reasons=[reason, found[-1]])
+        return VerificationReport(verdict="unexplained", sha256=sha256, checks=Checks(), reasons=[reason])
+    return VerificationReport(
+        verdict="altered", sha256=sha256, checks=Checks(intact=False), reasons=[reason, found[-1]]
+    )
 
 
 def _damage(pdf: bytes, byte_range: list[int]) -> str:
@@ -286,7 +292,7 @@ def _damage(pdf: bytes, byte_range: list[int]) -> str:
     ends_here = byte_range[2] + byte_range[3] >= len(pdf)
     try:
         place = gap.find(pdf, byte_range)
-        signed = signed_data.opened(gap.contents(pdf, place))
+        signed = signed_data.open_signed_data(gap.contents(pdf, place))
     except BadRequest as error:
         return error.message if ends_here else ""
     if signed.content_type != "data" or signed.algorithm not in signed_data.HASHES:

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeAlias
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import Change, Index, Place
+from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.search.index import Index, IndexChange, Place
 
 Span: TypeAlias = tuple[int, int]
 """The number of the log up to which an index goes, and the one up to which it is to go."""
@@ -23,7 +23,7 @@ class Build:
         """and how many of them it was given since."""
         self.ended = False
 
-    def counted(self, changes: Iterable[Change]) -> Iterator[Change]:
+    def counted(self, changes: Iterable[IndexChange]) -> Iterator[IndexChange]:
         """The changes, counted as they are taken."""
         for change in changes:
             yield change
@@ -83,7 +83,7 @@ class Builds:
     def go_on(self) -> None:
         """Unavailable once the server stops: what was taken by then is given up, and taken again after the start."""
         if self.stopping:
-            raise Unavailable("The server is stopping.", code=Code.DRAINING)
+            raise Unavailable("The server is stopping.", code=ErrorCode.DRAINING)
 
     def stop(self) -> None:
         """Ends what runs, and begins nothing more."""

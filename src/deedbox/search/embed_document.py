@@ -7,13 +7,13 @@ from typing import Literal, TypeAlias
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.jobs import LeaseLost, Work
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine, Serving
 from deedbox.search.library import TextCache
 from deedbox.search.scans import Scans
-from deedbox.search.upload import Chunk, Upload
+from deedbox.search.upload import Chunk, LibraryUpload
 
 Phase: TypeAlias = Literal["", "parsing", "reading", "chunking", "embedding", "writing"]
 Pages: TypeAlias = tuple[int, int]
@@ -55,7 +55,7 @@ class DocumentRun(ABC):
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(limits.INDEX_PARALLEL, len(doc_ids))):
                     workers.create_task(self._work_through(waiting))
-        except* (LeaseLost, DeedboxError) as errors:
+        except* (LeaseLost, ServiceError) as errors:
             raise errors.exceptions[0] from None
 
     async def _work_through(self, waiting: Iterator[str]) -> None:
@@ -65,7 +65,7 @@ class DocumentRun(ABC):
             if self._done % limits.INDEX_FOLLOW_DOCUMENTS == 0:
                 await self._engine.follow(self._workspace_id, await self._serving())
 
-    async def _embed(self, upload: Upload, serving: Serving) -> EmbeddedChunks | None:
+    async def _embed(self, upload: LibraryUpload, serving: Serving) -> EmbeddedChunks | None:
         """The upload's chunks, none when it has no text; None when the recipe has chunks of its content already."""
         if await self._db.read(lambda tx: chunk_store.chunk_set(tx, upload, serving.recipe)) is not None:
             return None

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import ErrorCode, Unavailable
 from deedbox.kernel.settings import Settings
 from deedbox.search.embed import Embedder, Prefixes, vectors_of
-from deedbox.search.endpoint import Endpoint
+from deedbox.search.endpoint import ModelEndpoint
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
@@ -34,7 +34,7 @@ class Embedders:
     def need(self) -> Embedder:
         """The embedder in use; Unavailable if there is none."""
         if self.current is None:
-            raise Unavailable(MISSING, code=Code.MODEL_MISSING)
+            raise Unavailable(MISSING, code=ErrorCode.MODEL_MISSING)
         return self.current
 
     async def refresh(self) -> bool:
@@ -85,7 +85,7 @@ def open_chosen(settings: Settings, egress: "Callable[[], Egress]") -> Embedder 
         from deedbox.search.embed.remote import RemoteEmbedder
 
         prefixes = Prefixes(settings.embedding_query_prefix, settings.embedding_passage_prefix)
-        endpoint = Endpoint(settings.embedding_url, settings.embedding_model, settings.embedding_key)
+        endpoint = ModelEndpoint(settings.embedding_url, settings.embedding_model, settings.embedding_key)
         return RemoteEmbedder(egress(), endpoint, settings.models, prefixes, size=size, overlap=overlap)
     model = models.current(settings.models)
     return LocalEmbedder(settings.models, model, size=size, overlap=overlap) if model else None
@@ -99,7 +99,8 @@ def open_former(settings: Settings, egress: "Callable[[], Egress]", recipe: str)
     size, overlap = settings.chunk_size, settings.chunk_overlap
     candidates = [open_chosen(settings, egress)]
     candidates += [
-        LocalEmbedder(settings.models, model, size=size, overlap=overlap) for model in models.installed(settings.models)
+        LocalEmbedder(settings.models, model, size=size, overlap=overlap)
+        for model in models.list_models(settings.models)
     ]
     wanted = vectors_of(recipe)
     return next((one for one in candidates if one is not None and vectors_of(one.recipe) == wanted), None)

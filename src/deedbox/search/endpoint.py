@@ -5,7 +5,7 @@ import msgspec
 from deedbox.kernel.crypto import Secret
 
 
-class Endpoint(msgspec.Struct, frozen=True):
+class ModelEndpoint(msgspec.Struct, frozen=True):
     """An OpenAI-compatible endpoint, up to and including its `/v1`, and the model that is asked there."""
 
     url: str

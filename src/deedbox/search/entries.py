@@ -4,10 +4,10 @@ from deedbox.kernel.db import Tx
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import vectors_of
-from deedbox.search.index import Entry
+from deedbox.search.index import ChunkEntry
 
 
-def entries(tx: Tx, recipe: str, upload_id: str, set_id: str, dimensions: int) -> list[Entry]:
+def entries(tx: Tx, recipe: str, upload_id: str, set_id: str, dimensions: int) -> list[ChunkEntry]:
     """The chunks of a set that stands for an upload, for an index of this recipe with vectors of so many dimensions."""
     # Chunks of a lost model are found by words only, until they are embedded anew: their vectors mean nothing here.
     foreign = None
@@ -15,7 +15,7 @@ def entries(tx: Tx, recipe: str, upload_id: str, set_id: str, dimensions: int) -
         foreign = bytes(4 * dimensions)
     name = name_of(store.answering_name(tx, upload_id) or "")
     return [
-        Entry(number, text, foreign or vector, "" if at else name)
+        ChunkEntry(number, text, foreign or vector, "" if at else name)
         for at, (number, text, vector) in enumerate(chunk_store.chunk_vectors(tx, set_id))
     ]
 

@@ -8,28 +8,28 @@ from deedbox.kernel import limits
 _GAP = "…"
 
 
-class Piece(NamedTuple):
+class ExcerptPiece(NamedTuple):
     text: str
     marked: bool
 
 
-def excerpt(text: str, highlights: Sequence[tuple[int, int]], most: int = limits.EXCERPT_CHARS) -> list[Piece]:
+def excerpt(text: str, highlights: Sequence[tuple[int, int]], most: int = limits.EXCERPT_CHARS) -> list[ExcerptPiece]:
     """So much of the text as may be shown, where most of the marked words stand."""
     start, end = _window(text, highlights, most)
     found = pieces(text[start:end], [(max(begin, start) - start, min(stop, end) - start) for begin, stop in highlights])
-    before = [Piece(_GAP, False)] if start > 0 else []
-    return [*before, *found, *([Piece(_GAP, False)] if end < len(text) else [])]
+    before = [ExcerptPiece(_GAP, False)] if start > 0 else []
+    return [*before, *found, *([ExcerptPiece(_GAP, False)] if end < len(text) else [])]
 
 
-def pieces(text: str, highlights: Sequence[tuple[int, int]]) -> list[Piece]:
+def pieces(text: str, highlights: Sequence[tuple[int, int]]) -> list[ExcerptPiece]:
     """The text in pieces, those within the highlights marked; what lies outside the text is left out."""
-    found, at = list[Piece](), 0
+    found, at = list[ExcerptPiece](), 0
     for begin, stop in sorted(highlights):
         first, last = max(begin, at), min(stop, len(text))
         if first < last:
-            found += [Piece(text[at:first], False), Piece(text[first:last], True)]
+            found += [ExcerptPiece(text[at:first], False), ExcerptPiece(text[first:last], True)]
             at = last
-    return [piece for piece in (*found, Piece(text[at:], False)) if piece.text]
+    return [piece for piece in (*found, ExcerptPiece(text[at:], False)) if piece.text]
 
 
 def _window(text: str, highlights: Sequence[tuple[int, int]], most: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.search import conditions, store
 from deedbox.search.conditions import METADATA, Condition
-from deedbox.search.reader import Reader
+from deedbox.search.reader import SearchReader
 from deedbox.search.upload import MetadataValue
 
 FIELDS = ("collection", "media_type", "status", "source", "signed")
@@ -30,7 +30,7 @@ class Facets(msgspec.Struct, frozen=True):
     """In every document that may answer the query, and not only in those of its hits."""
 
 
-def need(fields: Sequence[str]) -> None:
+def check_fields(fields: Sequence[str]) -> None:
     """BadRequest for a field that is not counted."""
     for field in fields:
         if field not in FIELDS and (field == METADATA or not field.startswith(METADATA)):
@@ -39,7 +39,7 @@ def need(fields: Sequence[str]) -> None:
 
 
 def counts(
-    tx: Tx, reader: Reader, condition: Condition | None, only: Collection[str] | None, fields: Sequence[str]
+    tx: Tx, reader: SearchReader, condition: Condition | None, only: Collection[str] | None, fields: Sequence[str]
 ) -> dict[str, list[Count]]:
     """The most frequent values of each field, the most frequent first, in documents that meet the condition, `only` of
     these."""

@@ -79,9 +79,9 @@ def _moment(text: str) -> str | None:
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
-def encoded(metadata: Mapping[str, MetadataValue]) -> str:
+def encode(metadata: Mapping[str, MetadataValue]) -> str:
     return msgspec.json.encode(metadata).decode()
 
 
-def decoded(text: str) -> dict[str, MetadataValue]:
+def decode(text: str) -> dict[str, MetadataValue]:
     return {} if text == "{}" else _VALUES.decode(text)

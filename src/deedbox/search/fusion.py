@@ -11,7 +11,7 @@ WORDS_WEIGHT = 0.45
 _DIGITS = 12
 
 
-def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:
+def fuse(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:
     """One ranking of two, best first: each leg was asked for so many candidates.
 
     BM25 and cosine have no common scale, so a score counts by its distance from the mean, in standard deviations."""

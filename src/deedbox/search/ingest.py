@@ -11,7 +11,7 @@ import msgspec
 from deedbox.kernel import jobs, limits, log
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import NOTICES_MISSED, Tx
-from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
+from deedbox.kernel.errors import NotFound, ServiceError, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
 from deedbox.kernel.watches import Watches
@@ -21,13 +21,13 @@ from deedbox.search.embed_document import DocumentRun, EmbeddedChunks, Pages, Ph
 from deedbox.search.embedders import MISSING
 from deedbox.search.engine import INDEX_JOB, SearchEngine, Serving
 from deedbox.search.library import TextCache
-from deedbox.search.reader import Reader
-from deedbox.search.upload import Upload
+from deedbox.search.reader import SearchReader
+from deedbox.search.upload import LibraryUpload
 
 NO_TEXT = "No extractable text"
 
 
-class Order(msgspec.Struct, frozen=True):
+class IndexJobPayload(msgspec.Struct, frozen=True):
     """The payload of an index job: which documents; all of them, when none is named."""
 
     doc_ids: list[str] | None = None
@@ -36,9 +36,9 @@ class Order(msgspec.Struct, frozen=True):
     collections: frozenset[str] | None = None
     """Only of these."""
 
-    def reader(self, workspace_id: str) -> Reader:
+    def reader(self, workspace_id: str) -> SearchReader:
         """Who ordered it: only who sees as much may see the run, which names documents."""
-        return Reader(workspace_id, self.documents, self.collections)
+        return SearchReader(workspace_id, self.documents, self.collections)
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class Failure(msgspec.Struct, frozen=True):
     """Why it could not be indexed."""
 
 
-class Outcome(msgspec.Struct):
+class IndexOutcome(msgspec.Struct):
     """The documents in scope, counted by their end."""
 
     processed: int = 0
@@ -59,20 +59,20 @@ class Outcome(msgspec.Struct):
     failed: list[Failure] = []
 
 
-class Step(msgspec.Struct, frozen=True):
+class IndexProgress(msgspec.Struct, frozen=True):
     """The note of an index job's progress, as JSON."""
 
     document: str | None = None
     phase: Phase = ""
     pages: Pages | None = None
-    outcome: Outcome | None = None
+    outcome: IndexOutcome | None = None
 
 
-_STEP = msgspec.json.Decoder(Step)
+_STEP = msgspec.json.Decoder(IndexProgress)
 
 
 def plan(
-    tx: Tx, engine: SearchEngine, reader: Reader, doc_ids: Sequence[str] | None, *, automatic: bool = False
+    tx: Tx, engine: SearchEngine, reader: SearchReader, doc_ids: Sequence[str] | None, *, automatic: bool = False
 ) -> str:
     """The id of the run over these documents, or all; one of the same scope that has not ended is joined. An automatic
     one, which nobody asked for, yields to the others."""
@@ -85,7 +85,7 @@ def plan(
         doc_ids = sorted(set(doc_ids))
         library.need_all(tx, reader, doc_ids)
         scope = hashlib.sha256("\n".join(doc_ids).encode()).hexdigest()
-    order = Order(None if doc_ids is None else list(doc_ids), reader.documents, reader.collections)
+    order = IndexJobPayload(None if doc_ids is None else list(doc_ids), reader.documents, reader.collections)
     return jobs.enqueue(
         tx,
         jobs.NewJob(
@@ -100,12 +100,12 @@ def plan(
     )
 
 
-def step(job: Job) -> Step:
+def step(job: Job) -> IndexProgress:
     """The progress of an index job; once it has ended, with its outcome."""
-    return _STEP.decode(job.progress.note) if job.progress and job.progress.note else Step()
+    return _STEP.decode(job.progress.note) if job.progress and job.progress.note else IndexProgress()
 
 
-def find(tx: Tx, reader: Reader, job_id: str) -> Job:
+def find(tx: Tx, reader: SearchReader, job_id: str) -> Job:
     """An index run that is there for this reader."""
     job = jobs.find(tx, job_id)
     if job is None or job.kind != INDEX_JOB or job.workspace_id != reader.workspace_id:
@@ -115,7 +115,7 @@ def find(tx: Tx, reader: Reader, job_id: str) -> Job:
     return job
 
 
-def page(tx: Tx, reader: Reader, before: str | None, most: int) -> list[Job]:
+def page(tx: Tx, reader: SearchReader, before: str | None, most: int) -> list[Job]:
     """Index runs that are there for this reader, before the one with this id, newest first."""
     if not store.hides(tx, reader):
         return jobs.of_kind(tx, INDEX_JOB, reader.workspace_id, before, most)
@@ -129,12 +129,12 @@ def page(tx: Tx, reader: Reader, before: str | None, most: int) -> list[Job]:
     return found[:most]
 
 
-def _sees(reader: Reader, job: Job) -> bool:
+def _sees(reader: SearchReader, job: Job) -> bool:
     return reader.covers(_order(job).reader(reader.workspace_id))
 
 
-def _order(job: Job) -> Order:
-    return msgspec.convert(job.payload, Order)
+def _order(job: Job) -> IndexJobPayload:
+    return msgspec.convert(job.payload, IndexJobPayload)
 
 
 def under_way(tx: Tx, workspace_id: str) -> bool:
@@ -143,7 +143,7 @@ def under_way(tx: Tx, workspace_id: str) -> bool:
     return any(job.state in ("ready", "running") for job in last)
 
 
-def cancel(tx: Tx, reader: Reader, job_id: str, now: datetime) -> Job:
+def cancel(tx: Tx, reader: SearchReader, job_id: str, now: datetime) -> Job:
     """The run, now ended, if it had not ended before."""
     find(tx, reader, job_id)
     jobs.end(tx, job_id, "Canceled", now)
@@ -201,21 +201,21 @@ class _IndexRun(DocumentRun):
     def __init__(self, ingest: Ingest, work: Work, workspace_id: str) -> None:
         super().__init__(ingest.engine, ingest.texts, work, workspace_id)
         self._ingest = ingest
-        self._outcome = Outcome()
+        self._outcome = IndexOutcome()
 
     async def index(self, doc_ids: Sequence[str]) -> None:
         """Indexes the documents, and leaves their outcome with the job."""
         self._total = len(doc_ids)
-        await self._progress(_encoded(Step()))
+        await self._progress(_encoded(IndexProgress()))
         await self._each(doc_ids)
         self._outcome.failed.sort(key=lambda failure: failure.doc_id)
-        await self._progress(_encoded(Step(outcome=self._outcome)))
+        await self._progress(_encoded(IndexProgress(outcome=self._outcome)))
 
     async def _serving(self) -> Serving:
         return await self._engine.serving(self._workspace_id)
 
     def _note(self, doc_id: str, phase: Phase, pages: Pages | None) -> str:
-        return _encoded(Step(doc_id, phase, pages))
+        return _encoded(IndexProgress(doc_id, phase, pages))
 
     async def _document(self, doc_id: str) -> None:
         async with self._ingest.turn(doc_id):
@@ -238,13 +238,13 @@ class _IndexRun(DocumentRun):
         claimed = await self._db.write(lambda tx: _claim(tx, upload))
         return claimed is not None and await self._settle(claimed, serving)
 
-    async def _settle(self, upload: Upload, serving: Serving) -> bool:
+    async def _settle(self, upload: LibraryUpload, serving: Serving) -> bool:
         settled = False
         try:
             settled = await self._index(upload, serving)
         except (Unavailable, LeaseLost):
             raise  # nothing is wrong with the document
-        except DeedboxError as error:
+        except ServiceError as error:
             settled = await self._fail(upload, error.message)
         except Exception as error:  # one document that breaks our code must not keep the others from being indexed
             log.error("a document cannot be indexed", exception=error, upload=upload.id)
@@ -254,7 +254,7 @@ class _IndexRun(DocumentRun):
                 await asyncio.shield(self._db.write(lambda tx: store.unclaim(tx, upload)))
         return settled
 
-    async def _index(self, upload: Upload, serving: Serving) -> bool:
+    async def _index(self, upload: LibraryUpload, serving: Serving) -> bool:
         embedded = await self._embed(upload, serving)
         if embedded is not None and not embedded:
             return await self._fail(upload, NO_TEXT)
@@ -266,7 +266,7 @@ class _IndexRun(DocumentRun):
             self._count(chunks)
         return chunks is not None
 
-    async def _fail(self, upload: Upload, reason: str) -> bool:
+    async def _fail(self, upload: LibraryUpload, reason: str) -> bool:
         now = self._engine.clock.now()
         failed = await self._db.write(lambda tx: _mark_failed(tx, upload, reason, now))
         if failed:
@@ -278,17 +278,17 @@ class _IndexRun(DocumentRun):
         self._outcome.chunks += chunks
 
 
-def _encoded(step: Step) -> str:
+def _encoded(step: IndexProgress) -> str:
     return msgspec.json.encode(step).decode()
 
 
-def _in_scope(tx: Tx, workspace_id: str, order: Order) -> list[str]:
+def _in_scope(tx: Tx, workspace_id: str, order: IndexJobPayload) -> list[str]:
     if order.doc_ids is not None:
         return order.doc_ids
-    return store.matching(tx, order.reader(workspace_id), conditions.ANY)
+    return store.find_by_condition(tx, order.reader(workspace_id), conditions.ANY)
 
 
-def _claim(tx: Tx, upload: Upload) -> Upload | None:
+def _claim(tx: Tx, upload: LibraryUpload) -> LibraryUpload | None:
     """The upload as it is while it is being indexed; None when it has changed since it was read."""
     # One that a dead process left `indexing` is taken over; saving the same content twice is harmless.
     before = upload.status_before if upload.status == "indexing" else upload.status
@@ -302,7 +302,7 @@ def _claim(tx: Tx, upload: Upload) -> Upload | None:
 
 
 def _save(
-    tx: Tx, upload: Upload, recipe: str, new_set_id: str, embedded: EmbeddedChunks | None, now: datetime
+    tx: Tx, upload: LibraryUpload, recipe: str, new_set_id: str, embedded: EmbeddedChunks | None, now: datetime
 ) -> int | None:
     """The number of chunks that serve for the upload now; None, and nothing done, when something has changed."""
     present = store.upload(tx, upload.workspace_id, upload.id)
@@ -323,7 +323,7 @@ def _save(
     return chunks
 
 
-def _mark_failed(tx: Tx, upload: Upload, reason: str, now: datetime) -> bool:
+def _mark_failed(tx: Tx, upload: LibraryUpload, reason: str, now: datetime) -> bool:
     present = store.upload(tx, upload.workspace_id, upload.id)
     if present is None or present.revision != upload.revision:
         return False
@@ -334,5 +334,5 @@ def _mark_failed(tx: Tx, upload: Upload, reason: str, now: datetime) -> bool:
     return True
 
 
-def _finish(tx: Tx, upload: Upload, changes: dict[str, str | None]) -> None:
+def _finish(tx: Tx, upload: LibraryUpload, changes: dict[str, str | None]) -> None:
     store.change_upload(tx, upload.id, {"revision": upload.revision}, {"status_before": None, **changes})

@@ -10,25 +10,25 @@ import msgspec
 from msgspec import UNSET
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
+from deedbox.kernel.blobs import Blob, Blobs, Incoming, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, Conflict, LostFile, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.extract import Extractor, Packed, opened_text, packed, unpacked
-from deedbox.search.extract.kinds import KINDS, PICTURES, Kind, kind_of
+from deedbox.search.extract import Extractor, Packed, opened_text, pack_pieces, unpack
+from deedbox.search.extract.kinds import KINDS, PICTURES, FileKind, kind_of
 from deedbox.search.filing import Filing, FilingChange
 from deedbox.search.ocr import MISSING, ScannedPage
 from deedbox.search.ocr import store as pages_store
-from deedbox.search.ocr.filled import filled
+from deedbox.search.ocr.filled import fill_pages
 from deedbox.search.ocr.page_reader import Keep, PageReader
-from deedbox.search.reader import Reader
+from deedbox.search.reader import SearchReader
 from deedbox.search.store import UploadSummary
-from deedbox.search.upload import SEALED_NAMES, SIGNED_COLLECTION, Chunk, Extraction, MetadataValue, Upload
+from deedbox.search.upload import SEALED_NAMES, SIGNED_COLLECTION, Chunk, Extraction, LibraryUpload, MetadataValue
 
 T = TypeVar("T")
 PDF = KINDS["pdf"]
@@ -41,22 +41,22 @@ class Parsed(msgspec.Struct, frozen=True):
 
     text_length: int
     pages: int | None
-    text: Received | None
+    text: ReceivedBlob | None
     """The text as it is kept; None when the workspace has it already."""
     hidden_length: int = 0
     """Characters that the file holds and does not show."""
 
 
-class File(msgspec.Struct, frozen=True):
+class ParsedFile(msgspec.Struct, frozen=True):
     """A file that was received and parsed, and that no document holds yet."""
 
     filename: str
     media_type: str
-    received: Received
+    received: ReceivedBlob
     parsed: Parsed
 
 
-class Sealed(msgspec.Struct, frozen=True):
+class SealedEntry(msgspec.Struct, frozen=True):
     """The sealed file of a document, which is stored already."""
 
     document_id: str
@@ -92,17 +92,19 @@ class TextCache:
         return self._pages.is_installed
 
     @asynccontextmanager
-    async def parsed(self, workspace_id: str, filename: str, kind: Kind, received: Received) -> AsyncIterator[File]:
+    async def parsed(
+        self, workspace_id: str, filename: str, kind: FileKind, received: ReceivedBlob
+    ) -> AsyncIterator[ParsedFile]:
         """The file with its text, extracted only if the workspace does not have it; stays until this context ends.
 
         BadRequest for a picture, if nothing here can read it."""
         if kind.name in PICTURES and not self.reads_pictures:
             raise BadRequest(MISSING)
         async with self.read(workspace_id, kind, received.blob) as parsed:
-            yield File(filename, kind.media_type, received, parsed)
+            yield ParsedFile(filename, kind.media_type, received, parsed)
 
     @asynccontextmanager
-    async def read(self, workspace_id: str, kind: Kind, blob: Blob) -> AsyncIterator[Parsed]:
+    async def read(self, workspace_id: str, kind: FileKind, blob: Blob) -> AsyncIterator[Parsed]:
         """The text of bytes that are stored, as `parsed` gives it."""
         known = await self._db.read(lambda tx: _known_text(tx, workspace_id, blob.sha256, kind.media_type))
         if known is not None:
@@ -112,12 +114,12 @@ class TextCache:
             made = await self._pack(blob, kind, incoming)
             yield Parsed(made.text_length, made.pages, await incoming.finish(), made.hidden)
 
-    async def text(self, upload: Upload) -> Extraction:
+    async def text(self, upload: LibraryUpload) -> Extraction:
         """The document's text; LostFile when neither it nor its file is there, NotFound if the document was deleted."""
         body = await self._opened(upload, lambda blob: self._blobs.read(blob.location, limits.PACKED_TEXT_BYTES))
-        return await asyncio.to_thread(unpacked, body)
+        return await asyncio.to_thread(unpack, body)
 
-    async def page(self, upload: Upload, number: int) -> str:
+    async def page(self, upload: LibraryUpload, number: int) -> str:
         """The text of one page, from 1; NotFound if the document has no such page."""
         found = await self.text(upload)
         starts = [*(found.page_starts or []), len(found.text)]
@@ -125,18 +127,18 @@ class TextCache:
             raise NotFound(f"The document has no such page: it has {len(starts) - 1}")
         return found.text[starts[number - 1] : starts[number]]
 
-    async def stream(self, upload: Upload) -> tuple[int, AsyncIterator[bytes]]:
+    async def stream(self, upload: LibraryUpload) -> tuple[int, AsyncIterator[bytes]]:
         """As `text`, only its characters: their size in UTF-8, and they themselves piece by piece."""
         return await self._opened(upload, lambda blob: opened_text(self._blobs.open_range(blob.location)))
 
-    async def _opened(self, upload: Upload, opened: Callable[[Blob], Awaitable[T]]) -> T:
+    async def _opened(self, upload: LibraryUpload, opened: Callable[[Blob], Awaitable[T]]) -> T:
         kept = await self._db.read(lambda tx: _kept_text(tx, upload))
         if kept is not None:
             with suppress(LostFile):  # the row is there and its file is not
                 return await opened(kept)
         return await opened(await self._read_again(upload, kept))
 
-    async def _read_again(self, upload: Upload, lost: Blob | None) -> Blob:
+    async def _read_again(self, upload: LibraryUpload, lost: Blob | None) -> Blob:
         file = await self._db.read(lambda tx: _file_of(tx, upload))
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
             made = await self._pack(file, _kind(upload), incoming)
@@ -146,24 +148,24 @@ class TextCache:
         scanned = await self._db.read(lambda tx: pages_store.texts(tx, upload))
         return (await self._fill(upload, blob, scanned))[1] if scanned else blob
 
-    async def read_pages(self, upload: Upload, numbers: Sequence[int], keep: Keep) -> None:
+    async def read_pages(self, upload: LibraryUpload, numbers: Sequence[int], keep: Keep) -> None:
         """Has these pages of the document's file read by OCR, and each kept; it fails as `PageReader.read` does."""
         file = await self._db.read(lambda tx: _file_of(tx, upload))
-        async with streamed(self._blobs, file) as data:
+        async with open_stream(self._blobs, file) as data:
             await self._pages.read(data, _kind(upload).name, numbers, keep)
 
-    async def with_scans(self, upload: Upload) -> Extraction:
+    async def with_scans(self, upload: LibraryUpload) -> Extraction:
         """The document's text with that of its pages that were read by OCR; it is kept so."""
         kept = await self._db.read(lambda tx: _kept_text(tx, upload)) or await self._read_again(upload, None)
         scanned = await self._db.read(lambda tx: pages_store.texts(tx, upload))
         return (await self._fill(upload, kept, scanned))[0]
 
-    async def _fill(self, upload: Upload, kept: Blob, scanned: Mapping[int, str]) -> tuple[Extraction, Blob]:
+    async def _fill(self, upload: LibraryUpload, kept: Blob, scanned: Mapping[int, str]) -> tuple[Extraction, Blob]:
         body = await self._blobs.read(kept.location, limits.PACKED_TEXT_BYTES)
-        whole, begins = await asyncio.to_thread(lambda: filled(unpacked(body), scanned))
+        whole, begins = await asyncio.to_thread(lambda: fill_pages(unpack(body), scanned))
         now = self._clock.now()
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
-            for piece in await asyncio.to_thread(lambda: list(packed(whole))):
+            for piece in await asyncio.to_thread(lambda: list(pack_pieces(whole))):
                 await incoming.write(piece)
             read = Parsed(len(whole.text), len(whole.page_starts or ()), await incoming.finish(), whole.hidden)
 
@@ -173,8 +175,8 @@ class TextCache:
 
             return whole, await self._db.write(keep)
 
-    async def _pack(self, file: Blob, kind: Kind, incoming: Incoming) -> Packed:
-        async with streamed(self._blobs, file) as data:
+    async def _pack(self, file: Blob, kind: FileKind, incoming: Incoming) -> Packed:
+        async with open_stream(self._blobs, file) as data:
             return await self._extractor.pack(data, kind.name, incoming.write)
 
 
@@ -186,10 +188,10 @@ def need_open(collection: str) -> None:
         )
 
 
-def add(tx: Tx, workspace_id: str, file: File, filing: Filing = UNSORTED, *, now: datetime) -> Upload:
+def add(tx: Tx, workspace_id: str, file: ParsedFile, filing: Filing = UNSORTED, *, now: datetime) -> LibraryUpload:
     """A new document."""
     need_open(filing.collection)
-    upload = Upload(
+    upload = LibraryUpload(
         id=new_id("upl", now),
         workspace_id=workspace_id,
         filename=file.filename,
@@ -214,11 +216,11 @@ def add(tx: Tx, workspace_id: str, file: File, filing: Filing = UNSORTED, *, now
     return upload
 
 
-def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, *, now: datetime) -> Upload | None:
+def add_completed_document(tx: Tx, workspace_id: str, sealed: SealedEntry, *, now: datetime) -> LibraryUpload | None:
     """An entry that stands for a document, whose text is yet to be read; None if there is one."""
     if store.of_document(tx, sealed.document_id) is not None:
         return None
-    upload = Upload(
+    upload = LibraryUpload(
         id=new_id("upl", now),
         workspace_id=workspace_id,
         filename=sealed.filename,
@@ -242,7 +244,7 @@ def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, *, now: datetime) -> U
     return upload
 
 
-def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime) -> Upload:
+def replace(tx: Tx, reader: SearchReader, upload_id: str, file: ParsedFile, *, now: datetime) -> LibraryUpload:
     """The document with another content; its old chunks serve queries until the new ones take their place."""
     old = replaceable(tx, reader, upload_id)
     _keep_text(tx, reader.workspace_id, file.received.blob.sha256, file.media_type, file.parsed, now)
@@ -266,28 +268,28 @@ def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime
     if not store.change_upload(tx, old.id, {"revision": old.revision}, changes):
         raise Unavailable("The document was changed at this very moment. Try again.")
     if _answers(tx, old):
-        store.keep_answering(tx, old)
+        store.store_answering_file(tx, old)
     _let_go(tx, old, now)
     return new
 
 
-def settle(tx: Tx, upload: Upload, *, now: datetime) -> bool:
+def settle(tx: Tx, upload: LibraryUpload, *, now: datetime) -> bool:
     """Let go of the replaced file that answered queries for the upload; whether its name was different."""
-    before = store.answering(tx, upload.workspace_id, upload.id)
+    before = store.find_answering_file(tx, upload.workspace_id, upload.id)
     if before is None or before.revision == upload.revision:
         return False
-    store.drop_answering(tx, upload.id)
+    store.drop_answering_file(tx, upload.id)
     _let_go(tx, before, now)
     return before.filename != upload.filename
 
 
-def _answers(tx: Tx, upload: Upload) -> bool:
+def _answers(tx: Tx, upload: LibraryUpload) -> bool:
     """Whether chunks of the upload, of this content or an earlier one, answer queries."""
     recipe = chunk_store.serving_recipe(tx, upload.workspace_id)
     return recipe is not None and chunk_store.set_of(tx, upload.workspace_id, recipe, upload.id) is not None
 
 
-def file(tx: Tx, reader: Reader, upload_id: str, wanted: FilingChange) -> UploadSummary:
+def file(tx: Tx, reader: SearchReader, upload_id: str, wanted: FilingChange) -> UploadSummary:
     """The document under another name, in another collection or with other metadata; nothing is read again."""
     old = _seen(tx, reader, upload_id)
     new = msgspec.structs.replace(old, **wanted.given())
@@ -304,7 +306,7 @@ def file(tx: Tx, reader: Reader, upload_id: str, wanted: FilingChange) -> Upload
     return find(tx, reader, upload_id)
 
 
-def _with_sealed(old: Upload, wanted: Mapping[str, MetadataValue]) -> Mapping[str, MetadataValue]:
+def _with_sealed(old: LibraryUpload, wanted: Mapping[str, MetadataValue]) -> Mapping[str, MetadataValue]:
     """The metadata that is wanted for a completed document, with what the signing side says of it."""
     fixed = {name: old.metadata[name] for name in SEALED_NAMES if name in old.metadata}
     wrong = next((name for name, value in fixed.items() if wanted.get(name, value) != value), None)
@@ -313,7 +315,7 @@ def _with_sealed(old: Upload, wanted: Mapping[str, MetadataValue]) -> Mapping[st
     return {**wanted, **fixed}
 
 
-def replaceable(tx: Tx, reader: Reader, upload_id: str) -> Upload:
+def replaceable(tx: Tx, reader: SearchReader, upload_id: str) -> LibraryUpload:
     """The document, if its content may be another one: Conflict for the sealed file of a document."""
     upload = _seen(tx, reader, upload_id)
     if upload.document_id is not None:
@@ -321,7 +323,7 @@ def replaceable(tx: Tx, reader: Reader, upload_id: str) -> Upload:
     return upload
 
 
-def remove(tx: Tx, reader: Reader, upload_id: str, *, now: datetime) -> None:
+def remove(tx: Tx, reader: SearchReader, upload_id: str, *, now: datetime) -> None:
     """Removes record, file, text, chunks and index entries at once: the very next query knows nothing of them."""
     upload = _seen(tx, reader, upload_id)
     settle(tx, upload, now=now)
@@ -330,12 +332,14 @@ def remove(tx: Tx, reader: Reader, upload_id: str, *, now: datetime) -> None:
     chunk_store.log_removal(tx, reader.workspace_id, upload.id)
 
 
-def page(tx: Tx, reader: Reader, after: str | None, most: int, collection: str | None = None) -> list[UploadSummary]:
+def page(
+    tx: Tx, reader: SearchReader, after: str | None, most: int, collection: str | None = None
+) -> list[UploadSummary]:
     """Documents of the collection, or of all, after the one with this id, oldest first."""
     return store.summaries(tx, reader, after, most, collection)
 
 
-class Shelf(msgspec.Struct, frozen=True):
+class LibraryListing(msgspec.Struct, frozen=True):
     """A part of the library, newest first, as a page shows it."""
 
     documents: list[UploadSummary]
@@ -343,19 +347,19 @@ class Shelf(msgspec.Struct, frozen=True):
     """Documents in all of the library that wait for an index run, as far as they are counted."""
 
 
-def shelf(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> Shelf:
+def list_shelf(tx: Tx, reader: SearchReader, named: str, before: str | None, most: int) -> LibraryListing:
     """Documents whose names hold this text, before the one with this id, newest first."""
-    return Shelf(store.newest(tx, reader, named, before, most), store.count_unindexed(tx, reader))
+    return LibraryListing(store.newest(tx, reader, named, before, most), store.count_backlog(tx, reader))
 
 
-def find(tx: Tx, reader: Reader, upload_id: str) -> UploadSummary:
+def find(tx: Tx, reader: SearchReader, upload_id: str) -> UploadSummary:
     found = store.summary(tx, reader.workspace_id, upload_id)
     if found is None or not reader.sees(found.upload):
         raise _unknown()
     return found
 
 
-def need_all(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> None:
+def need_all(tx: Tx, reader: SearchReader, upload_ids: Collection[str]) -> None:
     """Raises NotFound, naming it, for one that is not there for this reader."""
     need_none(set(upload_ids) - store.known(tx, reader, upload_ids))
 
@@ -366,39 +370,39 @@ def need_none(unknown: Collection[str]) -> None:
         raise NotFound(f"Document {min(unknown)} does not exist")
 
 
-def version(tx: Tx, reader: Reader, upload_id: str, sha256: str | None = None) -> Upload:
+def version(tx: Tx, reader: SearchReader, upload_id: str, sha256: str | None = None) -> LibraryUpload:
     """The document with its own file, or with the one of this hash that still answers queries in its place."""
     upload = _seen(tx, reader, upload_id)
     if sha256 in (None, upload.sha256):
         return upload
-    before = answering(tx, reader, upload_id)
+    before = answering_file(tx, reader, upload_id)
     if before.sha256 != sha256:
         raise NotFound("The document has no file with this hash. It may have been replaced and indexed since.")
     return before
 
 
-def answering(tx: Tx, reader: Reader, upload_id: str) -> Upload:
+def answering_file(tx: Tx, reader: SearchReader, upload_id: str) -> LibraryUpload:
     """The document with the file that answers queries: the replaced one until the new one is indexed."""
-    upload = store.answering(tx, reader.workspace_id, upload_id)
+    upload = store.find_answering_file(tx, reader.workspace_id, upload_id)
     if upload is None or not reader.sees(upload):
         raise _unknown()
     return upload
 
 
-def content(tx: Tx, reader: Reader, upload_id: str, sha256: str | None = None) -> tuple[Upload, Blob]:
+def content(tx: Tx, reader: SearchReader, upload_id: str, sha256: str | None = None) -> tuple[LibraryUpload, Blob]:
     """The document as `version` gives it, and where its bytes are."""
     upload = version(tx, reader, upload_id, sha256)
     return upload, blobs_store.demand(tx, upload.sha256)
 
 
-def chunks(tx: Tx, reader: Reader, upload_id: str, after: int | None, most: int) -> list[Chunk]:
+def chunks(tx: Tx, reader: SearchReader, upload_id: str, after: int | None, most: int) -> list[Chunk]:
     """Chunks of the document that serve queries now, after the one with this number; none before it is indexed."""
     recipe, upload = chunk_store.serving_recipe(tx, reader.workspace_id), _seen(tx, reader, upload_id)
     set_id = None if recipe is None else chunk_store.set_of(tx, reader.workspace_id, recipe, upload.id)
     return [] if set_id is None else chunk_store.chunks(tx, set_id, after, most)
 
 
-def stats(tx: Tx, reader: Reader) -> Stats:
+def stats(tx: Tx, reader: SearchReader) -> Stats:
     """How much the workspace holds for this reader, and how often it was asked."""
     return Stats(
         documents=store.count_uploads(tx, reader),
@@ -409,43 +413,43 @@ def stats(tx: Tx, reader: Reader) -> Stats:
     )
 
 
-def chunks_in_service(tx: Tx, reader: Reader) -> int:
+def chunks_in_service(tx: Tx, reader: SearchReader) -> int:
     """Those of the documents that are there for this reader."""
     hides = store.hides(tx, reader)
     return store.count_chunks(tx, reader) if hides else chunk_store.indexed_chunks(tx, reader.workspace_id)
 
 
-def collections(tx: Tx, reader: Reader, after: str, most: int) -> list[tuple[str, int]]:
+def collections(tx: Tx, reader: SearchReader, after: str, most: int) -> list[tuple[str, int]]:
     """Collections after the one of this name, by name, and how many documents each has for this reader."""
     return store.collections(tx, reader, after, most)
 
 
-def _seen(tx: Tx, reader: Reader, upload_id: str) -> Upload:
+def _seen(tx: Tx, reader: SearchReader, upload_id: str) -> LibraryUpload:
     upload = _upload(tx, reader.workspace_id, upload_id)
     if not reader.sees(upload):
         raise _unknown()
     return upload
 
 
-def _upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload:
+def _upload(tx: Tx, workspace_id: str, upload_id: str) -> LibraryUpload:
     upload = store.upload(tx, workspace_id, upload_id)
     if upload is None:
         raise _unknown()
     return upload
 
 
-def keep_scanned(tx: Tx, upload: Upload, page: ScannedPage) -> None:
+def store_scanned_page(tx: Tx, upload: LibraryUpload, page: ScannedPage) -> None:
     """Keeps what was read from a page; NotFound if the document was deleted or replaced meanwhile."""
     if not store.needs_content(tx, upload.workspace_id, upload.sha256, upload.media_type):
         raise _unknown()
     pages_store.keep(tx, upload, page)
 
 
-def _kind(upload: Upload) -> Kind:
+def _kind(upload: LibraryUpload) -> FileKind:
     return next(kind for kind in KINDS.values() if kind.media_type == upload.media_type)
 
 
-def _file_of(tx: Tx, upload: Upload) -> Blob:
+def _file_of(tx: Tx, upload: LibraryUpload) -> Blob:
     """Where the document's bytes are; NotFound if it was deleted or replaced since it was read."""
     if not _holds(tx, upload):
         raise _unknown()
@@ -464,13 +468,13 @@ def _known_text(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Pars
     return Parsed(twin.text_length, twin.pages, None, twin.hidden_length)
 
 
-def _kept_text(tx: Tx, upload: Upload) -> Blob | None:
+def _kept_text(tx: Tx, upload: LibraryUpload) -> Blob | None:
     """Where the extracted text of the document is; None when it must be read from the file again."""
     text_sha256 = store.text(tx, upload.workspace_id, upload.sha256, upload.media_type)
     return None if text_sha256 is None else blobs_store.find(tx, text_sha256)
 
 
-def keep_again(tx: Tx, upload: Upload, read: Parsed, lost: Blob | None, *, now: datetime) -> Blob:
+def keep_again(tx: Tx, upload: LibraryUpload, read: Parsed, lost: Blob | None, *, now: datetime) -> Blob:
     """Where the text is that was read, because there was none, or the blob that should hold it is lost."""
     if not store.needs_content(tx, upload.workspace_id, upload.sha256, upload.media_type):
         raise _unknown()
@@ -496,7 +500,7 @@ def _adopt_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, parsed:
     return blob
 
 
-def _drop_text(tx: Tx, upload: Upload, now: datetime) -> None:
+def _drop_text(tx: Tx, upload: LibraryUpload, now: datetime) -> None:
     content = (upload.workspace_id, upload.sha256, upload.media_type)
     text_sha256 = store.text(tx, *content)
     if text_sha256 is not None:
@@ -508,7 +512,7 @@ def _text_owner(workspace_id: str, sha256: str, media_type: str) -> str:
     return f"text:{workspace_id}:{sha256}:{media_type}"
 
 
-def _let_go(tx: Tx, upload: Upload, now: datetime) -> None:
+def _let_go(tx: Tx, upload: LibraryUpload, now: datetime) -> None:
     """Removes the content that the upload had, as far as nothing else needs it; its row is changed already."""
     if not store.needs_content(tx, upload.workspace_id, upload.sha256, upload.media_type):
         _drop_text(tx, upload, now)
@@ -517,7 +521,10 @@ def _let_go(tx: Tx, upload: Upload, now: datetime) -> None:
         blobs_store.release(tx, upload.sha256, upload.id, now)
 
 
-def _holds(tx: Tx, upload: Upload) -> bool:
+def _holds(tx: Tx, upload: LibraryUpload) -> bool:
     """Whether these bytes are the upload's content, or the replaced one that still answers queries."""
-    found = store.upload(tx, upload.workspace_id, upload.id), store.answering(tx, upload.workspace_id, upload.id)
+    found = (
+        store.upload(tx, upload.workspace_id, upload.id),
+        store.find_answering_file(tx, upload.workspace_id, upload.id),
+    )
     return any(one is not None and one.sha256 == upload.sha256 for one in found)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from deedbox.pdf.lines import Line
+from deedbox.pdf.lines import TextLine
 
 _SHORT = 4
 """Letters. A line of fewer says too little to be known by them: it is of the passage if both its neighbours are."""
@@ -10,7 +10,7 @@ _PART = 8
 """Letters of a line that must be of the passage where it begins or ends within the line."""
 
 
-def lines_of(passage: str, lines: Sequence[Line]) -> list[Line]:
+def lines_of(passage: str, lines: Sequence[TextLine]) -> list[TextLine]:
     """The lines of a page that hold the passage, as far as their letters tell.
 
     Its text was read by other means than the lines: spaces, hyphens and the order of columns may differ."""

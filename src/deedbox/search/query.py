@@ -19,15 +19,15 @@ from deedbox.search.conditions import Condition
 from deedbox.search.engine import NOTHING_INDEXED, Current, SearchEngine, Serving
 from deedbox.search.entries import name_of
 from deedbox.search.facets import Count, Facets
-from deedbox.search.fusion import DENSE_WEIGHT, WORDS_WEIGHT, fused
+from deedbox.search.fusion import DENSE_WEIGHT, WORDS_WEIGHT, fuse
 from deedbox.search.index import Candidate, Hit, IndexUnusable, Legs
 from deedbox.search.ocr import Box
 from deedbox.search.ocr import store as pages_store
 from deedbox.search.query_syntax import Wording
-from deedbox.search.reader import Reader
+from deedbox.search.reader import SearchReader
 from deedbox.search.relevance import relevance
 from deedbox.search.rerank import Reranker
-from deedbox.search.upload import Chunk, Upload
+from deedbox.search.upload import Chunk, LibraryUpload
 
 if TYPE_CHECKING:
     from deedbox.search.index import Vector
@@ -59,7 +59,7 @@ class Question(msgspec.Struct, frozen=True):
 class Passage(msgspec.Struct, frozen=True):
     """A chunk of a document, as it was at the moment of the answer."""
 
-    upload: Upload
+    upload: LibraryUpload
     chunk: Chunk
     score: float
     relevance: float
@@ -90,7 +90,7 @@ class Answered(msgspec.Struct, frozen=True):
     """The counts, if the caller asked for them."""
 
 
-_Row: TypeAlias = tuple[Hit, Upload, Chunk]
+_Row: TypeAlias = tuple[Hit, LibraryUpload, Chunk]
 
 
 class _Verified(msgspec.Struct, frozen=True):
@@ -137,13 +137,15 @@ class _Begun(NamedTuple):
     vector: "Vector | None"
 
 
-async def answer(engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True) -> list[Passage]:
+async def answer(
+    engine: SearchEngine, reader: SearchReader, question: Question, *, counted: bool = True
+) -> list[Passage]:
     """The best passages, best first, each as it is in the database now; the query is counted durably, or not at all."""
-    return (await answered(engine, reader, question, counted=counted)).passages
+    return (await answer_with_details(engine, reader, question, counted=counted)).passages
 
 
-async def answered(
-    engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True, count: Facets | None = None
+async def answer_with_details(
+    engine: SearchEngine, reader: SearchReader, question: Question, *, counted: bool = True, count: Facets | None = None
 ) -> Answered:
     """The same, with what a receipt tells of the index, and with the facets to count."""
     search, begun, workspace_id = _Search(engine, reader, question, count), stopwatch(), reader.workspace_id
@@ -172,7 +174,7 @@ async def _count(engine: SearchEngine, workspace_id: str, queries: int) -> None:
 class _Search:
     """One query on its way to its answer."""
 
-    def __init__(self, engine: SearchEngine, reader: Reader, question: Question, count: Facets | None) -> None:
+    def __init__(self, engine: SearchEngine, reader: SearchReader, question: Question, count: Facets | None) -> None:
         self._engine = engine
         self._reader = reader
         self._workspace_id = reader.workspace_id
@@ -390,26 +392,26 @@ class _Search:
         return passages
 
 
-def _scope(tx: Tx, reader: Reader, question: Question, words: Wording, recipe: str) -> _Scope:
+def _scope(tx: Tx, reader: SearchReader, question: Question, words: Wording, recipe: str) -> _Scope:
     only, seen, unknown = question.doc_ids, None, frozenset[str]()
     if only is not None:
         unknown = only - store.known(tx, reader, only)
     if not reader.sees_all and store.hides(tx, reader):
-        there = store.seen(tx, reader, question.condition or conditions.ANY)
+        there = store.check_uploads(tx, reader, question.condition or conditions.ANY)
         seen = frozenset(there)
         only = _within(only, [upload_id for upload_id, meets in there.items() if meets])
     elif question.condition is not None:
-        only = _within(only, store.matching(tx, reader, question.condition))
+        only = _within(only, store.find_by_condition(tx, reader, question.condition))
     if names := [part for field, part in words.fields if field == "filename"]:
-        only = _within(only, store.named(tx, reader, names))
+        only = _within(only, store.find_by_name(tx, reader, names))
     for field, part in words.fields:
         if field != "filename":
-            only = _within(only, chunk_store.titled(tx, reader.workspace_id, recipe, field, part))
+            only = _within(only, chunk_store.find_by_title(tx, reader.workspace_id, recipe, field, part))
     return _Scope(only, seen, unknown)
 
 
 def _rows_of(
-    tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], mark: int, at_once: int
+    tx: Tx, reader: SearchReader, recipe: str, hits: Sequence[Hit], mark: int, at_once: int
 ) -> Iterator[tuple[Hit, AnsweringChunk | None]]:
     """Each hit with its upload and chunk, if they are as the index saw them."""
     for begin in range(0, len(hits), at_once):
@@ -470,7 +472,7 @@ def _leg(
         return lambda vector: _by_meaning(finish(_known(vector)))
     if not ranked:
         return lambda vector: [Hit(one.upload_id, one.number, one.cosine, one.cosine) for one in finish(_known(vector))]
-    return lambda vector: fused(finish(_known(vector)), top)
+    return lambda vector: fuse(finish(_known(vector)), top)
 
 
 def _known(vector: "Vector | None") -> "Vector":

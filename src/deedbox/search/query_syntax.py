@@ -25,12 +25,12 @@ _LETTERS = re.compile(rf"(?<![^\s(])[^\W\d_]+{_END}")
 Field: TypeAlias = Literal["filename", "title", "heading"]
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """A name, title or heading as it is searched, and what is searched in it."""
     return " ".join(text.casefold().split())
 
 
-def mended(text: str, meant: Mapping[str, str]) -> str:
+def replace_words(text: str, meant: Mapping[str, str]) -> str:
     """The text with what was meant in the place of words and quoted phrases."""
     text = text.translate(_QUOTES)
     for phrase in (written for written in meant if written.startswith('"')):
@@ -68,7 +68,7 @@ class Wording(msgspec.Struct, frozen=True):
 
     def corrected(self, meant: Mapping[str, str]) -> "Wording":
         """The same with the words that were meant."""
-        return msgspec.structs.replace(self, text=mended(self.text, meant))
+        return msgspec.structs.replace(self, text=replace_words(self.text, meant))
 
     @property
     def loosened(self) -> "Wording | None":
@@ -85,13 +85,13 @@ class Wording(msgspec.Struct, frozen=True):
 
     @property
     def _headings(self) -> list[str]:
-        return [folded(part) for field, part in self.fields if field == "heading"]
+        return [fold(part) for field, part in self.fields if field == "heading"]
 
     def admits(self, passage: str, heading: str | None = None) -> bool:
         """Whether a passage with this text under this heading is wanted."""
         if not self.sifts:
             return True
-        above = folded(heading or "")
+        above = fold(heading or "")
         if not all(part in above for part in self._headings):
             return False
         # Imported here: only processes that search need it.

@@ -5,7 +5,7 @@ from collections import Counter
 
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.search import store
 
 BOUNDS_MS = (
@@ -34,6 +34,6 @@ class QueryTimes:
             return
         try:
             await self._db.write(lambda tx: store.add_query_times(tx, counts), isolation="read committed")
-        except DeedboxError:
+        except ServiceError:
             self._counts.update(counts)
             raise

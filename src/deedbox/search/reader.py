@@ -3,10 +3,10 @@
 import msgspec
 
 from deedbox.kernel.errors import Forbidden
-from deedbox.search.upload import DEFAULT_COLLECTION, Upload
+from deedbox.search.upload import DEFAULT_COLLECTION, LibraryUpload
 
 
-class Reader(msgspec.Struct, frozen=True):
+class SearchReader(msgspec.Struct, frozen=True):
     workspace_id: str
     documents: bool
     """Whether they may read documents: if not, the entries that stand for documents do not exist for them."""
@@ -18,13 +18,13 @@ class Reader(msgspec.Struct, frozen=True):
         """Whether nothing in the workspace is hidden from them."""
         return self.documents and self.collections is None
 
-    def sees(self, upload: Upload) -> bool:
+    def sees(self, upload: LibraryUpload) -> bool:
         return (self.documents or upload.document_id is None) and self.reaches(upload.collection)
 
     def reaches(self, collection: str) -> bool:
         return self.collections is None or collection in self.collections
 
-    def covers(self, other: "Reader") -> bool:
+    def covers(self, other: "SearchReader") -> bool:
         """Whether everything that is there for the other is there for this one."""
         within = self.collections is None or (other.collections is not None and other.collections <= self.collections)
         return self.workspace_id == other.workspace_id and within and (self.documents or not other.documents)

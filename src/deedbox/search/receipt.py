@@ -10,32 +10,34 @@ import msgspec
 from deedbox import VERSION
 from deedbox.authority import Certificates, pkcs11
 from deedbox.evidence import receipt
-from deedbox.evidence.receipt import Answer, Statement
+from deedbox.evidence.receipt import Answer, ReceiptStatement
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.pdf import jws
 from deedbox.search import store
 from deedbox.search.query import Answered, Question
-from deedbox.search.reader import Reader
+from deedbox.search.reader import SearchReader
 
 _NOT_ASKED = ("text", "caller", "patient")
 """What of a question is told elsewhere, or decides nothing."""
 
 
-class Receipt(NamedTuple):
+class AnswerReceipt(NamedTuple):
     receipt: str
     """A compact JWS."""
     timestamp: str
     """A time-stamp token about it, in base64."""
 
 
-class Asked(NamedTuple):
-    reader: Reader
+class ReceiptQuery(NamedTuple):
+    reader: SearchReader
     question: Question
     found: Answered
 
 
-async def issued(db: Database, certificates: Certificates, asked: Asked, answer: Answer, now: datetime) -> Receipt:
+async def issue(
+    db: Database, certificates: Certificates, asked: ReceiptQuery, answer: Answer, now: datetime
+) -> AnswerReceipt:
     """The receipt of the answer, whose members are those that the caller gets."""
     codes = await db.read(lambda tx: _codes(tx, asked))
     identity = await certificates.seal_identity(asked.reader.workspace_id)
@@ -43,27 +45,27 @@ async def issued(db: Database, certificates: Certificates, asked: Asked, answer:
     # Long answers take a moment to be written and hashed.
     payload = await asyncio.to_thread(_payload, asked, answer, codes, now)
     crls = [*identity.crl_ders, *unit.crl_ders]
-    signed = await pkcs11.with_key(identity, lambda: jws.signed(payload, receipt.TYPE, identity, crls))
+    signed = await pkcs11.with_key(identity, lambda: jws.sign(payload, receipt.TYPE, identity, crls))
     token = unit.token(jws.digest(signed), now)
-    return Receipt(signed, b64encode(token).decode())
+    return AnswerReceipt(signed, b64encode(token).decode())
 
 
-def asked_of(statement: Statement) -> tuple[Reader, Question]:
+def asked_of(statement: ReceiptStatement) -> tuple[SearchReader, Question]:
     """Who asked what, by the statement; ValidationError if another version asked as this one does not know."""
-    reader = msgspec.convert(statement.reader, Reader)
+    reader = msgspec.convert(statement.reader, SearchReader)
     return reader, msgspec.convert({**statement.options, "text": statement.query, "patient": True}, Question)
 
 
-def _codes(tx: Tx, asked: Asked) -> dict[str, str]:
+def _codes(tx: Tx, asked: ReceiptQuery) -> dict[str, str]:
     # Whoever may not read documents is not told their codes either.
     uploads = {passage.upload.id for passage in asked.found.passages} if asked.reader.documents else set()
     return store.verification_codes(tx, asked.reader.workspace_id, uploads)
 
 
-def _payload(asked: Asked, answer: Answer, codes: dict[str, str], now: datetime) -> bytes:
+def _payload(asked: ReceiptQuery, answer: Answer, codes: dict[str, str], now: datetime) -> bytes:
     passages: list[Answer] = answer["results"]
     options = _plain(asked.question)
-    statement = Statement(
+    statement = ReceiptStatement(
         format=receipt.FORMAT,
         version=VERSION,
         issued_at=instant(now),

@@ -9,8 +9,8 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.jobs import Job
 from deedbox.search import store
 from deedbox.search.engine import INDEX_JOB, SearchEngine
-from deedbox.search.ingest import Order
-from deedbox.search.upload import Upload
+from deedbox.search.ingest import IndexJobPayload
+from deedbox.search.upload import LibraryUpload
 
 
 async def recover(engine: SearchEngine, *, alone: bool) -> None:
@@ -25,6 +25,6 @@ def _release(tx: Tx, held: Sequence[Job]) -> None:
             store.unclaim(tx, upload)
 
 
-def _is_of(job: Job, upload: Upload) -> bool:
-    doc_ids = msgspec.convert(job.payload, Order).doc_ids
+def _is_of(job: Job, upload: LibraryUpload) -> bool:
+    doc_ids = msgspec.convert(job.payload, IndexJobPayload).doc_ids
     return job.workspace_id == upload.workspace_id and (doc_ids is None or upload.id in doc_ids)

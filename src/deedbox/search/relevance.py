@@ -5,7 +5,7 @@ from deedbox.search.index import Hit
 _DIGITS = 4
 
 
-def of_meaning(cosine: float) -> float:
+def from_cosine(cosine: float) -> float:
     return min(1.0, max(0.0, cosine))
 
 
@@ -14,7 +14,7 @@ def relevance(hit: Hit, share: float | None, *, dense: float, words: float) -> f
 
     It grows with each of them, and neither depends on the other passages, as the score does."""
     if hit.cosine is not None:
-        found = dense * of_meaning(hit.cosine) + words * (share or 0.0)
+        found = dense * from_cosine(hit.cosine) + words * (share or 0.0)
     else:
-        found = of_meaning(hit.score) if share is None else share
+        found = from_cosine(hit.score) if share is None else share
     return round(found, _DIGITS)

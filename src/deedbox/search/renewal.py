@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from deedbox.kernel import jobs, limits, log
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError, Unavailable
+from deedbox.kernel.errors import ServiceError, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, LeaseLost, Work
 from deedbox.search import store
@@ -108,7 +108,7 @@ class _RenewalRun(DocumentRun):
             await self._renew(doc_id)
         except (Unavailable, LeaseLost):
             raise  # nothing is wrong with the document
-        except DeedboxError as error:
+        except ServiceError as error:
             log.warning("a document cannot be re-embedded", upload=doc_id, reason=error.message)
             self._failed.add(doc_id)
 

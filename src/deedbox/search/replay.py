@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from deedbox import VERSION
-from deedbox.evidence.receipt import Answer, Statement
+from deedbox.evidence.receipt import Answer, ReceiptStatement
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.settings import Settings
 from deedbox.search import query
 from deedbox.search.builds import Builds
@@ -30,7 +30,7 @@ _ASIDE = "elapsed_ms"
 """What differs from one answer to the next."""
 
 
-class NoReplay(DeedboxError):
+class NoReplay(ServiceError):
     """The query cannot be asked again; the message says why."""
 
 
@@ -49,7 +49,7 @@ class _Past(SearchEngine):
         self._indexes[workspace_id, self._serving.recipe] = index
 
 
-async def replayed(engine: SearchEngine, settings: Settings, statement: Statement) -> tuple[Question, Answered]:
+async def replay(engine: SearchEngine, settings: Settings, statement: ReceiptStatement) -> tuple[Question, Answered]:
     """The question, and what is answered to it at the statement's watermark; NoReplay says why nothing is."""
     try:
         reader, question = asked_of(statement)
@@ -61,10 +61,10 @@ async def replayed(engine: SearchEngine, settings: Settings, statement: Statemen
         async with _index_of_then(engine, reader.workspace_id, serving, statement.watermark) as index:
             past = _Past(engine, settings, serving)
             past.use(reader.workspace_id, index)
-            return question, await query.answered(past, reader, question, counted=False)
+            return question, await query.answer_with_details(past, reader, question, counted=False)
     except NoReplay:
         raise
-    except DeedboxError as error:
+    except ServiceError as error:
         raise NoReplay(f"Asked now, it is refused: {error.message}") from error
 
 
@@ -78,7 +78,7 @@ def differences(before: Answer, now: Answer) -> list[str]:
     return found[: limits.REPLAY_NAMED]
 
 
-async def reasons(engine: SearchEngine, statement: Statement) -> list[str]:
+async def reasons(engine: SearchEngine, statement: ReceiptStatement) -> list[str]:
     """What has changed since the statement, as far as it can bear on its answer."""
     reader, _ = asked_of(statement)
     place = reader.workspace_id, statement.recipe
@@ -96,7 +96,7 @@ async def reasons(engine: SearchEngine, statement: Statement) -> list[str]:
     return found or ["No indexed text has changed since: names, collections, seals or what readers see may have."]
 
 
-async def _need_state(engine: SearchEngine, workspace_id: str, statement: Statement) -> None:
+async def _need_state(engine: SearchEngine, workspace_id: str, statement: ReceiptStatement) -> None:
     """NoReplay when the database has nothing of the state that the statement names."""
     recipe = statement.recipe
 

@@ -12,7 +12,7 @@ import msgspec
 from deedbox.kernel import limits, log
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request
+from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request
 from deedbox.kernel.settings import Settings
 from deedbox.search.endpoint import headers
 
@@ -98,7 +98,7 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _scores(answer: Answer, count: int) -> list[float]:
+def _scores(answer: EgressResponse, count: int) -> list[float]:
     """The scores in the order of the passages."""
     if answer.status in (401, 403):
         raise RerankFailed("it refuses the key; check DEEDBOX_RERANK_KEY")

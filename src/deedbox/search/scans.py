@@ -13,7 +13,7 @@ from deedbox.search.library import TextCache
 from deedbox.search.ocr import ScannedPage
 from deedbox.search.ocr import store as pages_store
 from deedbox.search.ocr.filled import pages_without_text
-from deedbox.search.upload import Extraction, Upload
+from deedbox.search.upload import Extraction, LibraryUpload
 
 Told: TypeAlias = Callable[[int, int], Awaitable[None]]
 """Hears how many pages are read, of how many."""
@@ -25,7 +25,7 @@ class Scans:
         self._db = db
         self._texts = texts
 
-    async def read(self, upload: Upload, extraction: Extraction, told: Told) -> Extraction:
+    async def read(self, upload: LibraryUpload, extraction: Extraction, told: Told) -> Extraction:
         """The document's text with that of its scanned pages; as it is if nothing can read them, or none is there.
 
         BadRequest for a picture that nothing can read. Unavailable if the machine is too busy: what was read is kept.
@@ -47,13 +47,15 @@ class Scans:
             return extraction
         return await self._texts.with_scans(upload)
 
-    async def _read_pages(self, upload: Upload, unread: list[int], told: Callable[[int], Awaitable[None]]) -> None:
+    async def _read_pages(
+        self, upload: LibraryUpload, unread: list[int], told: Callable[[int], Awaitable[None]]
+    ) -> None:
         while unread:
             await told(len(unread))
             now = unread[: limits.OCR_PAGES_A_CALL]
 
             async def keep(page: ScannedPage) -> None:
-                await self._db.write(lambda tx: library.keep_scanned(tx, upload, page))
+                await self._db.write(lambda tx: library.store_scanned_page(tx, upload, page))
                 unread.remove(page.number)
                 await told(len(unread))
 

@@ -11,8 +11,8 @@ from deedbox.search import filing
 from deedbox.search.conditions import KINDS, METADATA, Condition
 from deedbox.search.conditions import store as conditions
 from deedbox.search.conditions.store import Where
-from deedbox.search.reader import Reader
-from deedbox.search.upload import MetadataValue, Status, Upload
+from deedbox.search.reader import SearchReader
+from deedbox.search.upload import LibraryUpload, MetadataValue, Status
 
 UPLOAD_COLUMNS = (
     "id, workspace_id, filename, media_type, size_bytes, sha256, text_length, pages, status, status_before, error,"
@@ -34,7 +34,7 @@ ANSWERING_COLUMNS = ", ".join(
 class UploadSummary(msgspec.Struct, frozen=True):
     """An upload with the number and recipe of the chunks in service for it."""
 
-    upload: Upload
+    upload: LibraryUpload
     chunks: int
     recipe: str | None
 
@@ -42,27 +42,27 @@ class UploadSummary(msgspec.Struct, frozen=True):
 # uploads
 
 
-def add_upload(tx: Tx, upload: Upload) -> None:
+def add_upload(tx: Tx, upload: LibraryUpload) -> None:
     names = ", ".join(f":{name}" for name in UPLOAD_COLUMNS.replace(" ", "").split(","))
     tx.run(
         f"insert into uploads ({UPLOAD_COLUMNS}, filename_folded) values ({names}, :filename_folded)",
-        **{**msgspec.structs.asdict(upload), "metadata": filing.encoded(upload.metadata)},
+        **{**msgspec.structs.asdict(upload), "metadata": filing.encode(upload.metadata)},
         filename_folded=_folded(upload.filename),
     )
     _keep_values(tx, upload.workspace_id, upload.id, upload.metadata)
 
 
-def read_upload(row: Sequence[Any]) -> Upload:
+def read_upload(row: Sequence[Any]) -> LibraryUpload:
     """The upload of a row of UPLOAD_COLUMNS."""
-    return Upload(*row[:-2], filing.decoded(row[-1]), row[-2])  # type: ignore[call-arg]
+    return LibraryUpload(*row[:-2], filing.decode(row[-1]), row[-2])  # type: ignore[call-arg]
 
 
-def file(tx: Tx, upload: Upload) -> None:
+def file(tx: Tx, upload: LibraryUpload) -> None:
     """Keeps the name, collection and metadata that the upload has now."""
     changes = {
         "filename": upload.filename,
         "collection": upload.collection,
-        "metadata": filing.encoded(upload.metadata),
+        "metadata": filing.encode(upload.metadata),
     }
     change_upload(tx, upload.id, {}, changes)
     tx.run("delete from upload_values where upload_id = :id", id=upload.id)
@@ -88,7 +88,7 @@ def _folded(filename: str) -> str:
     return filename.casefold()
 
 
-def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
+def upload(tx: Tx, workspace_id: str, upload_id: str) -> LibraryUpload | None:
     row = tx.one(
         f"select {UPLOAD_COLUMNS} from uploads where workspace_id = :workspace_id and id = :id",
         workspace_id=workspace_id,
@@ -97,7 +97,7 @@ def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
     return read_upload(row) if row else None
 
 
-def answering(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
+def find_answering_file(tx: Tx, workspace_id: str, upload_id: str) -> LibraryUpload | None:
     """The upload with the file that its chunks in service were made from."""
     row = tx.one(
         f"select {ANSWERING_COLUMNS} from {ANSWERING} where u.workspace_id = :workspace_id and u.id = :id",
@@ -113,7 +113,7 @@ def answering_name(tx: Tx, upload_id: str) -> str | None:
     return row[0] if row else None
 
 
-def keep_answering(tx: Tx, upload: Upload) -> None:
+def store_answering_file(tx: Tx, upload: LibraryUpload) -> None:
     """Record that this file of the upload answers queries until its new content is indexed."""
     tx.run(
         "insert into answering_files (upload_id, workspace_id, filename_folded,"
@@ -126,7 +126,7 @@ def keep_answering(tx: Tx, upload: Upload) -> None:
     )
 
 
-def drop_answering(tx: Tx, upload_id: str) -> None:
+def drop_answering_file(tx: Tx, upload_id: str) -> None:
     tx.run("delete from answering_files where upload_id = :id", id=upload_id)
 
 
@@ -142,7 +142,7 @@ def needs_content(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> bo
     return row is not None
 
 
-def known(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> set[str]:
+def known(tx: Tx, reader: SearchReader, upload_ids: Collection[str]) -> set[str]:
     """Those of the ids that are uploads of the workspace, and there for this reader."""
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
     there = _there_for(reader)
@@ -150,7 +150,7 @@ def known(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> set[str]:
     return {row[0] for row in tx.all(sql, **there.values, **named)}
 
 
-def _there_for(reader: Reader) -> Where:
+def _there_for(reader: SearchReader) -> Where:
     """What an upload `u` must be to exist for this reader."""
     sql, values = "u.workspace_id = :workspace_id", dict[str, Value](workspace_id=reader.workspace_id)
     if not reader.documents:
@@ -162,7 +162,7 @@ def _there_for(reader: Reader) -> Where:
     return Where(sql, values)
 
 
-def hides(tx: Tx, reader: Reader) -> bool:
+def hides(tx: Tx, reader: SearchReader) -> bool:
     """Whether the workspace may have entries that do not exist for this reader."""
     sql = "select 1 from uploads where workspace_id = :workspace_id and document_id is not null limit 1"
     if reader.collections is not None:
@@ -170,13 +170,13 @@ def hides(tx: Tx, reader: Reader) -> bool:
     return not reader.documents and tx.one(sql, workspace_id=reader.workspace_id) is not None
 
 
-def uploads(tx: Tx, workspace_id: str) -> list[Upload]:
+def uploads(tx: Tx, workspace_id: str) -> list[LibraryUpload]:
     """All of the workspace, oldest first."""
     rows = tx.all(f"select {UPLOAD_COLUMNS} from uploads where workspace_id = :id order by id", id=workspace_id)
     return [read_upload(row) for row in rows]
 
 
-def with_text(tx: Tx, workspace_id: str, name: str, text: str) -> list[Upload]:
+def with_text(tx: Tx, workspace_id: str, name: str, text: str) -> list[LibraryUpload]:
     """Those whose metadata has this text under this name, oldest first; no entries that stand for documents."""
     rows = tx.all(
         f"select {UPLOAD_COLUMNS} from uploads where document_id is null and id in (select upload_id from upload_values"
@@ -204,7 +204,9 @@ def summary(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary | None:
     return _summary(row) if row else None
 
 
-def summaries(tx: Tx, reader: Reader, after: str | None, most: int, collection: str | None) -> list[UploadSummary]:
+def summaries(
+    tx: Tx, reader: SearchReader, after: str | None, most: int, collection: str | None
+) -> list[UploadSummary]:
     """Uploads of the collection, or of all, after the one with this id, oldest first."""
     values: dict[str, Value] = {"after": after or "", "most": most}
     there, within = _there_for(reader), ""
@@ -214,14 +216,14 @@ def summaries(tx: Tx, reader: Reader, after: str | None, most: int, collection: 
     return [_summary(row) for row in tx.all(sql, **there.values, **values)]
 
 
-def newest(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> list[UploadSummary]:
+def newest(tx: Tx, reader: SearchReader, named: str, before: str | None, most: int) -> list[UploadSummary]:
     """Uploads whose names hold this text, before the one with this id, newest first."""
     there, values = _there_for(reader), dict[str, Value](before=before or "upl_~")
     if not named:
         sql = f"{_SUMMARY} where {there.sql} and u.id < :before order by u.id desc limit :most"
         return [_summary(row) for row in tx.all(sql, **there.values, **values, most=most)]
     bounds = ["uploads.id < :before", there.sql.replace("u.", "uploads.")]
-    wanted = grams.Wanted("uploads", "filename_folded", _folded(named), bounds)
+    wanted = grams.WantedRows("uploads", "filename_folded", _folded(named), bounds)
     found = grams.page(tx, reader.workspace_id, wanted, most, {**there.values, **values})
     ids = {f"id{at}": id for at, id in enumerate(found)}
     sql = f"{_SUMMARY} where u.id in ({', '.join(f':{name}' for name in ids) or 'null'}) order by u.id desc"
@@ -245,7 +247,7 @@ def change_upload(tx: Tx, upload_id: str, expected: Mapping[str, Value], changes
     return tx.run(f"update uploads set {sets} where id = :id{conditions}", id=upload_id, **values) > 0
 
 
-def unclaim(tx: Tx, upload: Upload) -> bool:
+def unclaim(tx: Tx, upload: LibraryUpload) -> bool:
     """Back to the status before it was being indexed, unless it was replaced or finished meanwhile."""
     expected: dict[str, Value] = {"revision": upload.revision, "status": "indexing"}
     before = upload.status_before or "uploaded"
@@ -256,12 +258,12 @@ def drop_upload(tx: Tx, upload_id: str) -> None:
     tx.run("delete from uploads where id = :id", id=upload_id)
 
 
-def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
+def uploads_with_status(tx: Tx, status: Status) -> list[LibraryUpload]:
     rows = tx.all(f"select {UPLOAD_COLUMNS} from uploads where status = :status", status=status)
     return [read_upload(row) for row in rows]
 
 
-def matching(tx: Tx, reader: Reader, condition: Condition) -> list[str]:
+def find_by_condition(tx: Tx, reader: SearchReader, condition: Condition) -> list[str]:
     """The uploads there for this reader that meet the condition."""
     there, wanted = _there_for(reader), conditions.where(condition)
     sql = f"select u.id from {ANSWERING} where {there.sql} and {wanted.sql} order by u.id"
@@ -269,14 +271,14 @@ def matching(tx: Tx, reader: Reader, condition: Condition) -> list[str]:
     return [row[0] for row in rows]
 
 
-def seen(tx: Tx, reader: Reader, condition: Condition) -> dict[str, bool]:
+def check_uploads(tx: Tx, reader: SearchReader, condition: Condition) -> dict[str, bool]:
     """The uploads there for this reader, and whether each meets the condition."""
     there, wanted = _there_for(reader), conditions.where(condition)
     sql = f"select u.id, case when {wanted.sql} then 1 else 0 end from {ANSWERING} where {there.sql} order by u.id"
     return {row[0]: bool(row[1]) for row in tx.all(sql, **there.values, **wanted.values)}
 
 
-def named(tx: Tx, reader: Reader, parts: Collection[str]) -> set[str]:
+def find_by_name(tx: Tx, reader: SearchReader, parts: Collection[str]) -> set[str]:
     """The uploads there for this reader whose names hold each of these, in any case."""
     there = _there_for(reader)
     names: dict[str, Value] = {f"part{at}": _folded(part) for at, part in enumerate(parts)}
@@ -285,7 +287,7 @@ def named(tx: Tx, reader: Reader, parts: Collection[str]) -> set[str]:
 
 
 def count_values(
-    tx: Tx, reader: Reader, condition: Condition, only: Collection[str] | None, fields: Sequence[str]
+    tx: Tx, reader: SearchReader, condition: Condition, only: Collection[str] | None, fields: Sequence[str]
 ) -> list[Row]:
     """Number of the field, then kind, text, number and count of its most frequent values, in uploads that meet the
     condition, `only` of these."""
@@ -357,7 +359,7 @@ def waiting_documents(tx: Tx, after: str, most: int) -> list[tuple[str, str]]:
     return [(workspace_id, upload_id) for workspace_id, upload_id in rows]
 
 
-def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | None:
+def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> LibraryUpload | None:
     """The oldest upload of the workspace that holds these bytes as a file of this type."""
     row = tx.one(
         f"select {UPLOAD_COLUMNS} from uploads where workspace_id = :workspace_id and sha256 = :sha256"
@@ -369,7 +371,7 @@ def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | No
     return read_upload(row) if row else None
 
 
-def count_unindexed(tx: Tx, reader: Reader) -> int:
+def count_backlog(tx: Tx, reader: SearchReader) -> int:
     """Uploads that wait for an index run; counted no further than one beyond the bound."""
     there = _there_for(reader)
     waiting = f"select 1 from uploads u where {there.sql} and status = 'uploaded' limit :most"
@@ -377,13 +379,13 @@ def count_unindexed(tx: Tx, reader: Reader) -> int:
     return int(row[0]) if row else 0
 
 
-def count_uploads(tx: Tx, reader: Reader) -> int:
+def count_uploads(tx: Tx, reader: SearchReader) -> int:
     there = _there_for(reader)
     row = tx.one(f"select count(*) from uploads u where {there.sql}", **there.values)
     return int(row[0]) if row else 0
 
 
-def count_chunks(tx: Tx, reader: Reader) -> int:
+def count_chunks(tx: Tx, reader: SearchReader) -> int:
     """The chunks in service of what is there for this reader."""
     there = _there_for(reader)
     counted = f"select coalesce(sum(chunks), 0) from ({_SUMMARY} where {there.sql}) as counted"
@@ -391,7 +393,7 @@ def count_chunks(tx: Tx, reader: Reader) -> int:
     return int(row[0]) if row else 0
 
 
-def collections(tx: Tx, reader: Reader, after: str, most: int) -> list[tuple[str, int]]:
+def collections(tx: Tx, reader: SearchReader, after: str, most: int) -> list[tuple[str, int]]:
     """The names of collections after this one, in order, and how many uploads lie in each."""
     there = _there_for(reader)
     rows = tx.all(
@@ -484,7 +486,7 @@ def queries(tx: Tx, workspace_id: str) -> int:
     return int(row[0]) if row else 0
 
 
-def stored_bytes(tx: Tx, reader: Reader) -> int:
+def stored_bytes(tx: Tx, reader: SearchReader) -> int:
     """Bytes of the files that are there for this reader, each content once."""
     there = _there_for(reader)
     row = tx.one(

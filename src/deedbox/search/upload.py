@@ -15,7 +15,7 @@ SEALED_NAMES = ("signed", "signer", "verification_code")
 """Under which the metadata of a completed document says that it was signed, by which addresses, and its code."""
 
 
-class Upload(msgspec.Struct, frozen=True):
+class LibraryUpload(msgspec.Struct, frozen=True):
     """A row of the uploads table."""
 
     id: str

@@ -14,13 +14,13 @@ from deedbox.search.builds import Build, Builds, Span
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.chunks.store import LogEntry
 from deedbox.search.entries import entries
-from deedbox.search.index import Change, Entry, Index, Indexes, IndexUnusable, IndexWarming, Place
+from deedbox.search.index import ChunkEntry, Index, IndexChange, Indexes, IndexUnusable, IndexWarming, Place
 
 INDEX_WANTED = "index wanted"
 """Told with its identity, to the process that writes an index: another lacks what is in the database."""
 INDEX_UNUSABLE = "index unusable"
 """Told with its identity, to the process that writes an index: it is to be begun anew."""
-_Log: TypeAlias = list[tuple[int, Change]]
+_Log: TypeAlias = list[tuple[int, IndexChange]]
 _Read: TypeAlias = Callable[[Callable[[Tx], _Log]], Coroutine[Any, Any, _Log]]
 """How changes are read from the database."""
 
@@ -205,7 +205,7 @@ class WorkspaceIndex:
         self._index = await stored.put(snapshot_id, self._place, self._dimensions, index)
         return True
 
-    def _changes(self, number: int, target: int, read: _Read, loop: asyncio.AbstractEventLoop) -> Iterator[Change]:
+    def _changes(self, number: int, target: int, read: _Read, loop: asyncio.AbstractEventLoop) -> Iterator[IndexChange]:
         """The changes after that number, up to the target, read as they are needed; runs in a thread."""
         while number < target:
             look = functools.partial(self._some_changes, after=number, target=target)
@@ -221,12 +221,12 @@ class WorkspaceIndex:
         # Each with its chunks from one snapshot: what changes again meanwhile has moved behind the target.
         found = chunk_store.log_after(tx, self._workspace_id, self._recipe, after, limits.INDEX_LOG_BATCH)
         return [
-            (entry.number, Change(entry.upload_id, self._entries(tx, entry), entry.number))
+            (entry.number, IndexChange(entry.upload_id, self._entries(tx, entry), entry.number))
             for entry in found
             if entry.number <= target
         ]
 
-    def _entries(self, tx: Tx, logged: LogEntry) -> list[Entry]:
+    def _entries(self, tx: Tx, logged: LogEntry) -> list[ChunkEntry]:
         if logged.chunk_set_id is None:
             return []
         return entries(tx, self._recipe, logged.upload_id, logged.chunk_set_id, self._dimensions)

@@ -1,4 +1,4 @@
-"""The desk at which every action is done, and the office whose desks they are."""
+"""What every action gets: its transaction, who acts and when, and the services behind it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -9,15 +9,15 @@ import msgspec
 
 from deedbox.authority import Certificates
 from deedbox.evidence import chain
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.kernel import limits, outbox
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.clock import Clock, Instant, instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Conflict, NotFound
-from deedbox.kernel.in_flight import UnderWay
-from deedbox.kernel.outbox import News
-from deedbox.pdf.pdf_sandbox import Workshop
+from deedbox.kernel.in_flight import RequestsInFlight
+from deedbox.kernel.outbox import NewEvent
+from deedbox.pdf.pdf_sandbox import PdfSandbox
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.notifier import Notifier
 from deedbox.signing.store import audit, documents
@@ -26,7 +26,7 @@ SERVER = "server"
 """The actor of what happens by itself: an expiry, a seal."""
 
 
-class Occasion:
+class ActionScope:
     """In which workspace something is done, and at which moment."""
 
     def __init__(self, workspace_id: str, now: datetime) -> None:
@@ -36,7 +36,7 @@ class Occasion:
         """The moment as records keep it."""
 
 
-class Desk(Occasion):
+class ActionContext(ActionScope):
     """One transaction of one workspace: who acts in it, at which moment, and who tells people of it.
 
     Used as a context: the rows of the audit trail and the events are written together at its end."""
@@ -47,11 +47,11 @@ class Desk(Occasion):
         self.actor = actor
         self.notifier = notifier
         self._heads: dict[str, tuple[int, str, Instant]] = {}
-        self._entries: list[tuple[str, Entry]] = []
-        self._news: list[News] = []
+        self._entries: list[tuple[str, TrailEntry]] = []
+        self._news: list[NewEvent] = []
         self._open = False
 
-    def __enter__(self) -> "Desk":
+    def __enter__(self) -> "ActionContext":
         self._open = True
         return self
 
@@ -98,10 +98,12 @@ class Desk(Occasion):
         """Writes what differs; Conflict if another was first."""
         documents.change(self.tx, before, after)
 
-    def record(self, document: Document, act: str, detail: Mapping[str, Any], *, actor: str | None = None) -> Entry:
+    def record(
+        self, document: Document, act: str, detail: Mapping[str, Any], *, actor: str | None = None
+    ) -> TrailEntry:
         """The new row at the end of the document's audit trail."""
         if not self._open:
-            raise RuntimeError("what is recorded at a desk that is not open would be lost")
+            raise RuntimeError("what is recorded in a transaction that is not open would be lost")
         number, previous, since = self._heads.get(document.id) or self._head(document.id)
         # The clock may have been set back since: a trail never runs backwards.
         at = max(self.at, since)
@@ -128,7 +130,7 @@ class Desk(Occasion):
         if len(msgspec.json.encode(told)) > limits.EVENT_BYTES:
             told |= {"metadata": {}, "truncated": True}
         # In one line with the packet's: a receiver hears of both in the order in which they happened.
-        self.tell(News(kind, document.id, told, line=document.id if packet.lone else packet.id))
+        self.tell(NewEvent(kind, document.id, told, line=document.id if packet.lone else packet.id))
 
     def emit_for_all(self, kind: str, packet: Packet, **more: object) -> None:
         """The one event of all documents of the packet: it is the document's own where there is only one."""
@@ -153,31 +155,31 @@ class Desk(Occasion):
         }
         if len(msgspec.json.encode(told)) > limits.EVENT_BYTES:
             told |= {"metadata": {}, "truncated": True}
-        self.tell(News(kind, packet.id, told))
+        self.tell(NewEvent(kind, packet.id, told))
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: NewEvent) -> None:
         """The event, as it is, after all that were told before."""
         if not self._open:
-            raise RuntimeError("what is told at a desk that is not open would be lost")
+            raise RuntimeError("what is told in a transaction that is not open would be lost")
         self._news.append(news)
 
 
-class Office(msgspec.Struct, frozen=True, kw_only=True):
+class SigningServices(msgspec.Struct, frozen=True, kw_only=True):
     """What signing has of the installation."""
 
     db: Database
     blobs: Blobs
     clock: Clock
-    workshop: Workshop
+    workshop: PdfSandbox
     certificates: Certificates
     notifier: Notifier
     address: Callable[[], str]
     """Under which people reach this server."""
-    under_way: UnderWay
+    under_way: RequestsInFlight
     """Requests, which go before the rows of bulk sends."""
 
-    def desk(self, tx: Tx, workspace_id: str, actor: str = SERVER, now: datetime | None = None) -> Desk:
-        return Desk(tx, workspace_id, actor, now or self.clock.now(), self.notifier)
+    def action(self, tx: Tx, workspace_id: str, actor: str = SERVER, now: datetime | None = None) -> ActionContext:
+        return ActionContext(tx, workspace_id, actor, now or self.clock.now(), self.notifier)
 
     async def packet_of(self, workspace_id: str, document_id: str) -> Packet:
         return await self.db.read(lambda tx: packet_of(tx, workspace_id, document_id))

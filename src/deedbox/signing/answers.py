@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from deedbox.kernel import zones
 from deedbox.kernel.clock import moment
 from deedbox.signing import parties, show_if
-from deedbox.signing.field_value import BY_HAND, standing
+from deedbox.signing.field_value import BY_HAND, current_value
 from deedbox.signing.model import Document, Field, Party, Signer
 
 
-def answered(document: Document, party: Party, signer: Signer, filled: Mapping[str, str], at: str) -> list[Field]:
+def fill_in(document: Document, party: Party, signer: Signer, filled: Mapping[str, str], at: str) -> list[Field]:
     """The document's fields as they are once this signer, who has filled in this, signs at that time."""
     own = {
         "date_signed": signing_day(signer, at),
@@ -21,7 +21,7 @@ def answered(document: Document, party: Party, signer: Signer, filled: Mapping[s
         "signature": signer.id,
         "initials": signer.id,
     }
-    done = settled(document)
+    done = settled_field_ids(document)
     mine = [field for field in parties.own_fields(document, party, signer) if field.id not in done]
     values = {field.id: _value(field, filled, own) or None for field in mine}
     for group in groups(mine).values():
@@ -37,7 +37,7 @@ def signing_day(signer: Signer, at: str) -> str:
     return moment(at).astimezone(zone).date().isoformat()
 
 
-def settled(document: Document) -> set[str]:
+def settled_field_ids(document: Document) -> set[str]:
     """The ids of the fields of whole parties with which someone has signed: they stay as that one has signed them."""
     shared = [field for field in document.fields if field.party_id is not None]
     chosen = {id(one) for group in groups(shared).values() if any(each.value for each in group) for one in group}
@@ -61,7 +61,7 @@ def groups(fields: Sequence[Field]) -> dict[tuple[str | None, str | None, str | 
 def _value(field: Field, filled: Mapping[str, str], own: Mapping[str, str]) -> str | None:
     if field.type in BY_HAND:
         return own[field.type]
-    stands = None if field.read_only else standing(field, filled)
+    stands = None if field.read_only else current_value(field, filled)
     return (field.default if stands is None else stands) or own.get(field.type)
 
 

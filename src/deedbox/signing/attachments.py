@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing import parties
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.model import Attachment, Document, Field, Packet
 from deedbox.signing.store import attachments as store
 
 
-def attached(fields: Sequence[Field], before: Sequence[Attachment], mine: Sequence[Attachment]) -> list[Attachment]:
+def join_attachments(
+    fields: Sequence[Field], before: Sequence[Attachment], mine: Sequence[Attachment]
+) -> list[Attachment]:
     """What is joined behind the paper, in the order of the fields: where a signer has given a file, that one."""
     known = {one.field_id: one for one in (*before, *mine)}
     return [known[field.id] for field in fields if field.value and field.id in known]
@@ -22,10 +24,10 @@ def need_room(document: Document, paper_bytes: int, attachments: Sequence[Attach
     """Raises BadRequest if the paper would grow too large with these behind it."""
     size = max(sum(one.paper_bytes for one in attachments), sum(one.size_bytes for one in attachments))
     if paper_bytes + size > limits.ATTACHED_FILE_BYTES:
-        raise refused(BadRequest, "attached_bytes", most=str(limits.ATTACHED_FILE_BYTES // limits.MB))
+        raise refusal(BadRequest, "attached_bytes", most=str(limits.ATTACHED_FILE_BYTES // limits.MB))
     pages = sum(file.pages for file in document.files) + sum(one.pages for one in attachments)
     if pages > limits.DOCUMENT_PAGES:
-        raise refused(BadRequest, "attached_pages", most=str(limits.DOCUMENT_PAGES))
+        raise refusal(BadRequest, "attached_pages", most=str(limits.DOCUMENT_PAGES))
 
 
 def owner(attachment: Attachment) -> str:
@@ -33,35 +35,35 @@ def owner(attachment: Attachment) -> str:
     return f"attachment:{attachment.field_id}:{attachment.signer_id}"
 
 
-def release(desk: Desk, attachment: Attachment, instead: Attachment | None = None) -> None:
+def release(ctx: ActionContext, attachment: Attachment, instead: Attachment | None = None) -> None:
     """Lets its files go, but for those that the other one needs too, of the same signer for the same field."""
     still = {instead.sha256, instead.paper_sha256} if instead else set()
     for sha256 in {attachment.sha256, attachment.paper_sha256} - still:
-        blobs.release(desk.tx, sha256, owner(attachment), desk.now)
+        blobs.release(ctx.tx, sha256, owner(attachment), ctx.now)
 
 
-def settle(desk: Desk, before: Packet, after: Packet) -> None:
+def settle(ctx: ActionContext, before: Packet, after: Packet) -> None:
     """After an act: what was kept, and what was attached, goes unless it is attached now or its signer may yet sign."""
     if not any(field.type == "attachment" for document in before.documents for field in document.fields):
         return
     still_open = {signer.id for _, signer in after.signers() if signer.status in parties.OPEN}
     values = {field.id: field.value for document in before.documents for field in document.fields}
     changed = {field.id for document in after.documents for field in document.fields if field.value != values[field.id]}
-    kept = store.kept(desk.tx, before.id)
+    kept = store.list_all(ctx.tx, before.id)
     over = [one for one in kept if one.signer_id not in still_open or one.field_id in changed]
-    store.drop(desk.tx, over)
+    store.drop(ctx.tx, over)
     attached_now = [one for document in after.documents for one in document.attachments]
     attached_before = [one for document in before.documents for one in document.attachments]
     for one in {*map(_key, (*over, *attached_before))} - {*map(_key, attached_now)}:
-        release(desk, next(each for each in (*over, *attached_before) if _key(each) == one))
+        release(ctx, next(each for each in (*over, *attached_before) if _key(each) == one))
 
 
-def drop_kept(desk: Desk, packet: Packet, signer_id: str) -> None:
+def drop_uploads(ctx: ActionContext, packet: Packet, signer_id: str) -> None:
     """What the signer has given and not signed with is gone."""
-    kept = [one for one in store.kept(desk.tx, packet.id) if one.signer_id == signer_id]
-    store.drop(desk.tx, kept)
+    kept = [one for one in store.list_all(ctx.tx, packet.id) if one.signer_id == signer_id]
+    store.drop(ctx.tx, kept)
     for one in kept:
-        release(desk, one)
+        release(ctx, one)
 
 
 def _key(attachment: Attachment) -> tuple[str, str]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from deedbox.i18n.refusals import wrong_values
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.room import Room, least_by_hand, least_printed, letters_that_fit
-from deedbox.signing.field_value import BY_HAND, fault_of, printed, room_of
+from deedbox.pdf.room import FieldSpace, least_by_hand, least_printed, letters_that_fit
+from deedbox.signing.field_value import BY_HAND, fault_of, format_value, room_of
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.parties import own_fields
@@ -25,7 +25,7 @@ class TooSmall(NamedTuple):
 
     field: Field
     text: str
-    room: Room
+    room: FieldSpace
     w: int
     h: int
 
@@ -92,7 +92,7 @@ def _text(field: Field, signer: Signer | None, language: str) -> str | None:
 @cache
 def _longest_day(language: str) -> str:
     """The day of signing that takes the most space: of months with long names."""
-    days = (printed("date_signed", f"2028-{month:02}-28", language) for month in range(1, 13))
+    days = (format_value("date_signed", f"2028-{month:02}-28", language) for month in range(1, 13))
     return max(days, key=lambda day: least_printed(day)[0])
 
 

@@ -8,15 +8,15 @@ from datetime import date
 
 from deedbox import i18n
 from deedbox.i18n import numbers
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.kernel.mailbox import checked_address
-from deedbox.pdf.glyphs import described, unprintable
+from deedbox.pdf.glyphs import describe, unprintable
 from deedbox.pdf.options import Option, Part, laid_out
-from deedbox.pdf.room import Room, letters_by_hand, letters_that_fit
+from deedbox.pdf.room import FieldSpace, letters_by_hand, letters_that_fit
 from deedbox.signing import pattern
-from deedbox.signing.model import Document, Field, FieldType, Signature
+from deedbox.signing.model import Document, Field, FieldType, SignerSignature
 
 BY_HAND: tuple[FieldType, ...] = ("signature", "initials")
 """Fields that the signature fills."""
@@ -26,7 +26,7 @@ _NO_TEXT: tuple[FieldType, ...] = (*BY_HAND, "checkbox", "radio", "attachment")
 """Fields on which no text is printed that anybody wrote into them."""
 
 
-def kept(field: Field, value: str) -> str:
+def normalize(field: Field, value: str) -> str:
     """The value as it is kept; empty if there is nothing in it."""
     if not value.strip():
         return ""
@@ -36,7 +36,7 @@ def kept(field: Field, value: str) -> str:
     return (numbers.plain(trimmed) or trimmed) if field.type == "number" else trimmed
 
 
-def standing(field: Field, filled: Mapping[str, str]) -> str | None:
+def current_value(field: Field, filled: Mapping[str, str]) -> str | None:
     """What stands in the field for a signer who has filled in this: their own, else what a colleague has signed.
 
     Empty if they have cleared it; None if nobody has written in it, and a default holds."""
@@ -44,7 +44,7 @@ def standing(field: Field, filled: Mapping[str, str]) -> str | None:
     return field.value if field.value and not mine else mine
 
 
-def printed(kind: FieldType, value: str, language: str) -> str:
+def format_value(kind: FieldType, value: str, language: str) -> str:
     """A value that is kept, as a page shows it to readers of the language."""
     if kind in ("date", "date_signed") and (day := _day(value)):
         return i18n.date(language, day)
@@ -67,22 +67,22 @@ def fault_of(field: Field, name: str, **values: str) -> Saying:
     return Saying(name, values, field.id, field.label or f"page.field_{field.type}")
 
 
-def check_by_hand(document: Document, field: Field, made: Signature) -> None:
+def check_by_hand(document: Document, field: Field, made: SignerSignature) -> None:
     """BadRequest for a typed signature or initials that no font can print, or that the field is too small for."""
     if not made.text:
         return
     if missing := unprintable(made.text):
-        raise refused(BadRequest, f"{field.type}_unprintable", letters=described(missing))
+        raise refusal(BadRequest, f"{field.type}_unprintable", letters=describe(missing))
     letters = letters_by_hand(made.text, room_of(document, field), made.hand or "dancing")
     if letters is not None:
-        raise refused(BadRequest, f"{field.type}_no_room", page=str(field.page), most=str(letters))
+        raise refusal(BadRequest, f"{field.type}_no_room", page=str(field.page), most=str(letters))
 
 
-def room_of(document: Document, field: Field) -> Room:
+def room_of(document: Document, field: Field) -> FieldSpace:
     """The room that a field has on its page."""
     file = next(file for file in document.files if file.id == field.file_id)
     width, height = file.sizes[field.page - 1]
-    return Room(field.w * width, field.h * height, field.font_size)
+    return FieldSpace(field.w * width, field.h * height, field.font_size)
 
 
 def options_on_page(document: Document, field: Field) -> tuple[float, list[Option]]:
@@ -113,9 +113,9 @@ def _faults(document: Document, field: Field, value: str, language: str) -> Iter
     if not _is_of_type(field, value):
         yield fault_of(field, field.type)
     if missing := unprintable(value):
-        yield fault_of(field, "unprintable", letters=described(missing))
+        yield fault_of(field, "unprintable", letters=describe(missing))
     if field.type not in _NO_TEXT:
-        letters = letters_that_fit(printed(field.type, value, language), room_of(document, field))
+        letters = letters_that_fit(format_value(field.type, value, language), room_of(document, field))
         if letters is not None:
             yield fault_of(field, "no_room", most=str(letters))
 

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from deedbox.signing.model import FieldType, Signature, Signer
+from deedbox.signing.model import FieldType, Signer, SignerSignature
 
 _NOT_JOINED = "\u200c"
 _JOINED = ("AL",)
@@ -13,13 +13,13 @@ _VOWELS_BEFORE = "เแโใไ"
 _MOST = 4
 
 
-def by_hand(signer: Signer, kind: FieldType) -> Signature | None:
+def by_hand(signer: Signer, kind: FieldType) -> SignerSignature | None:
     """What stands in the signer's fields of this kind; None for a kind that is not written by hand."""
     if signer.signature is None or kind not in ("signature", "initials"):
         return None
     if kind == "signature":
         return signer.signature
-    return signer.initials or Signature("typed", text=initials_of(signer.name), hand=signer.signature.hand)
+    return signer.initials or SignerSignature("typed", text=initials_of(signer.name), hand=signer.signature.hand)
 
 
 def initials_of(name: str) -> str:

@@ -41,7 +41,7 @@ def consent(packet: "Packet", signer: "Signer") -> str:
     return i18n.table(signer.language)[f"{name}_approver" if signer.role == "approver" else name]
 
 
-class File(msgspec.Struct, frozen=True):
+class DocumentFile(msgspec.Struct, frozen=True):
     """One file of a document, and its part of the paper once that is made."""
 
     id: str
@@ -162,7 +162,7 @@ class Seal(msgspec.Struct, frozen=True):
     """The SHA-256 of the certificate that sealed it, in hexadecimal."""
 
 
-class Brand(msgspec.Struct, frozen=True):
+class WorkspaceBrand(msgspec.Struct, frozen=True):
     """How the workspace appears on what its people get."""
 
     name: str
@@ -228,7 +228,7 @@ class Document(msgspec.Struct, frozen=True):
     source: Source
     external_id: str | None
     metadata: dict[str, str]
-    files: list[File]
+    files: list[DocumentFile]
     require_timestamp: bool
     created_at: str
     updated_at: str
@@ -258,7 +258,7 @@ class Document(msgspec.Struct, frozen=True):
     """Whether a signer for whom it has no signature field gets one: not where a packet's sender says who fills what."""
 
 
-class Signature(msgspec.Struct, frozen=True):
+class SignerSignature(msgspec.Struct, frozen=True):
     """How the signer signed; of an image or of strokes, the hash under which they are kept."""
 
     kind: SignatureKind
@@ -287,8 +287,8 @@ class Signer(msgspec.Struct, frozen=True):
     signed_at: str | None = None
     declined_at: str | None = None
     decline_reason: str | None = None
-    signature: Signature | None = None
-    initials: Signature | None = None
+    signature: SignerSignature | None = None
+    initials: SignerSignature | None = None
     """Typed, drawn or uploaded like the signature; None if they are those of the name."""
     access_code_hash: str | None = None
     identity: Identity | None = None
@@ -412,7 +412,7 @@ class Packet(msgspec.Struct, frozen=True):
     def signers(self) -> Iterator[tuple[Party, Signer]]:
         return ((party, signer) for party in self.parties for signer in party.signers)
 
-    def files(self) -> Iterator[tuple[Document, File]]:
+    def files(self) -> Iterator[tuple[Document, DocumentFile]]:
         """The files of all documents, in their order."""
         return ((document, file) for document in self.documents for file in document.files)
 
@@ -437,7 +437,7 @@ class Filter(msgspec.Struct, frozen=True):
     created_before: str | None = None
 
 
-class Page(msgspec.Struct, frozen=True):
+class PageRequest(msgspec.Struct, frozen=True):
     """Which part of a list to show."""
 
     limit: int
@@ -459,7 +459,7 @@ def first_page(document: Document, file_id: str) -> int:
     return pages_before(document.files, file_id)
 
 
-def pages_before(files: Sequence[File], file_id: str) -> int:
+def pages_before(files: Sequence[DocumentFile], file_id: str) -> int:
     """How many pages lie before those of the file, where these are joined; LookupError if it is none of them."""
     before = 0
     for file in files:

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox import i18n
 from deedbox.kernel import constraints, limits
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.clock import instant
 from deedbox.kernel.constraints import (
     LEFT_OUT,
@@ -27,7 +27,7 @@ from deedbox.kernel.constraints import (
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
-from deedbox.kernel.redacted import Discreet
+from deedbox.kernel.redacted import Redacted
 from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.signed_input import SignedInput
 from deedbox.signing.model import (
@@ -142,7 +142,7 @@ QUORUM = Constraint(
 )
 
 
-class NewSigner(Discreet, frozen=True, forbid_unknown_fields=True):
+class NewSigner(Redacted, frozen=True, forbid_unknown_fields=True):
     constraints: ClassVar[Constraints] = (ACCESS_CODE, DELEGATION)
 
     name: Name
@@ -335,7 +335,7 @@ class NewFile(msgspec.Struct, frozen=True):
     """A file as it came, stored and not yet adopted."""
 
     name: str
-    original: Received
+    original: ReceivedBlob
     password: Secret | None = None
 
 
@@ -417,7 +417,7 @@ Listed: TypeAlias = Annotated[
 ]
 
 
-def check_listed(signers: Sequence[ListedSigner], *, with_parties: bool) -> None:
+def check_people(signers: Sequence[ListedSigner], *, with_parties: bool) -> None:
     """Raises BadRequest for people who are neither new to all of a draft nor corrected in their addresses alone."""
     new = [one for one in signers if one.id is None]
     if new and with_parties:
@@ -444,7 +444,7 @@ def lone_parties(signers: Sequence[LoneSigner], ids: Mapping[str, tuple[str, str
     return found
 
 
-class SignerChange(Discreet, frozen=True, forbid_unknown_fields=True):
+class SignerChange(Redacted, frozen=True, forbid_unknown_fields=True):
     """What is corrected of someone who has not acted; what is not given stays."""
 
     name: Name | UnsetType = UNSET
@@ -475,7 +475,7 @@ class SignerChange(Discreet, frozen=True, forbid_unknown_fields=True):
             checked_zone(self.time_zone)
 
 
-class UnlockedFile(Discreet, frozen=True, forbid_unknown_fields=True):
+class UnlockedFile(Redacted, frozen=True, forbid_unknown_fields=True):
     """A file of the document that only opens with its password."""
 
     id: Id
@@ -524,7 +524,7 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             end_of(self.expires_at, now)
         if self.expires_at and self.expires_after_hours:
             raise BadRequest("Give expires_at or expires_after_hours, not both")
-        check_listed(self.signers, with_parties=self.parties is not UNSET)
+        check_people(self.signers, with_parties=self.parties is not UNSET)
 
 
 def end_of(expires_at: datetime | None, now: datetime) -> str | None:
@@ -542,19 +542,19 @@ def end_of(expires_at: datetime | None, now: datetime) -> str | None:
 
 def without_field(parties: Sequence[NewParty | Party], fields: Iterable[NewField]) -> int:
     """How many signers have no signature field among these."""
-    return sum(len(party.signers) for party in unplaced(parties, fields))
+    return sum(len(party.signers) for party in without_signature_field(parties, fields))
 
 
 P = TypeVar("P", bound=NewParty | Party)
 
 
-def unplaced(parties: Sequence[P], fields: Iterable[NewField]) -> list[P]:
+def without_signature_field(parties: Sequence[P], fields: Iterable[NewField]) -> list[P]:
     """The parties with those of their signers alone who have no signature field among these."""
     # One that may stay hidden is none: whoever signs leaves a mark.
     signing = [field for field in fields if field.type == "signature" and field.show_if is None]
 
     def lacks(party: P, one: NewSigner | Signer) -> bool:
-        placed = any(is_called(one, field.signer) or is_called(party, field.party) for field in signing)
+        placed = any(matches_handle(one, field.signer) or matches_handle(party, field.party) for field in signing)
         return one.role == "signer" and not placed
 
     return [
@@ -562,13 +562,13 @@ def unplaced(parties: Sequence[P], fields: Iterable[NewField]) -> list[P]:
     ]
 
 
-def is_called(someone: NewParty | Party | NewSigner | Signer, handle: str | None) -> bool:
+def matches_handle(someone: NewParty | Party | NewSigner | Signer, handle: str | None) -> bool:
     """Whether this is the id, the name or the e-mail address of the party or the signer."""
     known = (getattr(someone, name, None) for name in ("id", "name", "email", "address"))
     return handle is not None and handle.casefold() in {one.casefold() for one in known if one}
 
 
-def numbered(fields: Sequence[K], file_ids: Sequence[str]) -> list[K]:
+def number_files(fields: Sequence[K], file_ids: Sequence[str]) -> list[K]:
     """The fields with the numbers of their files instead of ids."""
     numbers: dict[str | int, int] = {file_id: number for number, file_id in enumerate(file_ids)}
     return [msgspec.structs.replace(field, file=numbers.get(field.file, field.file)) for field in fields]

@@ -30,7 +30,7 @@ from deedbox.signing.new_document import (
     NewParty,
     Title,
     UnlockedFile,
-    check_listed,
+    check_people,
     end_of,
 )
 
@@ -142,4 +142,4 @@ class PacketChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             end_of(self.expires_at, now)
         if self.expires_at and self.expires_after_hours:
             raise BadRequest("Give expires_at or expires_after_hours, not both")
-        check_listed(self.signers, with_parties=self.parties is not UNSET)
+        check_people(self.signers, with_parties=self.parties is not UNSET)

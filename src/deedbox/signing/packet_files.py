@@ -18,7 +18,7 @@ class NamedFile(NamedTuple):
     blob: Blob
 
 
-def everything(tx: Tx, packet: Packet) -> list[NamedFile]:
+def list_all(tx: Tx, packet: Packet) -> list[NamedFile]:
     """All that there is so far: originals, sealed files, certificates, evidence, and the certificate of the whole."""
     found = _certificate(tx, packet)
     for folder, document in _folders(packet):

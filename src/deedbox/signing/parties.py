@@ -12,31 +12,31 @@ OPEN = ("waiting", "notified", "viewed")
 """States of signers who may yet act."""
 
 
-def needed(party: Party) -> int:
+def required_signatures(party: Party) -> int:
     """The signatures that complete the party; none are asked of one whose people only get a copy."""
-    able = len(counted(party))
+    able = len(counting_signers(party))
     if party.rule == "all" or not able:
         return able
     return 1 if party.rule == "any" else party.quorum or able
 
 
-def counted(party: Party) -> list[Signer]:
+def counting_signers(party: Party) -> list[Signer]:
     """Those of its people whom its rule counts."""
     return [signer for signer in party.signers if signer.counts]
 
 
-def signed(party: Party) -> int:
+def count_signatures(party: Party) -> int:
     """How many of its people have signed or approved."""
     return _count(party, "signed")
 
 
 def is_met(party: Party) -> bool:
-    return signed(party) >= needed(party)
+    return count_signatures(party) >= required_signatures(party)
 
 
 def can_be_met(party: Party) -> bool:
     """Whether enough signers are left that have not declined."""
-    return len(counted(party)) - _count(party, "declined") >= needed(party)
+    return len(counting_signers(party)) - _count(party, "declined") >= required_signatures(party)
 
 
 def ends_the_document(party: Party) -> bool:
@@ -101,12 +101,12 @@ def with_party(packet: Packet, party_id: str, **changes: Any) -> Packet:
     return msgspec.structs.replace(packet, parties=parties)
 
 
-def released(packet: Packet, at: str) -> Packet:
+def release(packet: Packet, at: str) -> Packet:
     """The packet with the parties active, and their signers invited, whose turn it is now.
 
     A party whose people only get a copy has nothing to wait for: it is complete from the beginning."""
     for party in packet.parties:
-        if party.status == "waiting" and not counted(party):
+        if party.status == "waiting" and not counting_signers(party):
             packet = with_party(packet, party.id, status="completed", completed_at=at)
     turn = {party.id for party in next_to_sign(packet.parties) if party.status == "waiting"}
     for party_id in turn:
@@ -120,7 +120,7 @@ def released_from(party: Party) -> Party:
     return _dismissed(party, lambda signer: signer.counts)
 
 
-def canceled(packet: Packet) -> Packet:
+def cancel(packet: Packet) -> Packet:
     """The packet in which nobody can sign any more."""
     parties = [
         msgspec.structs.replace(party, status="canceled") if party.status in ("waiting", "active") else party
@@ -129,7 +129,7 @@ def canceled(packet: Packet) -> Packet:
     return msgspec.structs.replace(packet, parties=parties)
 
 
-def copied(packet: Packet, at: str) -> Packet:
+def complete_copies(packet: Packet, at: str) -> Packet:
     """The packet whose people with a copy have got it."""
     told = {"status": "notified", "notified_at": at}
     return _with_signers(packet, lambda _, one: told if one.role == "cc" and one.status == "waiting" else {})

@@ -12,7 +12,7 @@ from deedbox.signing.new_document import NewField
 F = TypeVar("F", bound=NewField)
 
 
-def prefilled(asked: Sequence[F], values: Mapping[str, str]) -> list[F]:
+def prefill(asked: Sequence[F], values: Mapping[str, str]) -> list[F]:
     """The fields, each with the value of its label as its default; BadRequest for a label that none of them has.
 
     For the group of radio buttons, the value is the label of the one that is chosen."""

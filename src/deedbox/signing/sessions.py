@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits, tokens
 from deedbox.kernel.clock import Instant, instant, moment
 from deedbox.kernel.crypto import Secret, sha256
@@ -39,7 +39,7 @@ _ONCE: dict[LinkKind, int] = {"embedded": limits.EMBEDDED_LINK_SECONDS, "in_pers
 """Links that open once, and how long they may wait for it."""
 
 
-class Session(msgspec.Struct, frozen=True):
+class SignerSession(msgspec.Struct, frozen=True):
     """A signer who is in."""
 
     workspace_id: str
@@ -126,22 +126,22 @@ def link(tx: Tx, token: str) -> Link:
 
 
 def _no_link() -> NotFound:
-    return refused(NotFound, "link_unknown")
+    return refusal(NotFound, "link_unknown")
 
 
-def is_used(link: Link, now: datetime) -> bool:
+def is_spent(link: Link, now: datetime) -> bool:
     """Whether the link works once and was used, or is too old; a mailed one works again and again."""
     return link.kind in _ONCE and (link.used_at is not None or (link.expires_at or "") <= instant(now))
 
 
-def link_used(sender: str) -> Conflict:
-    return refused(Conflict, "link_used", sender=sender)
+def spent_link_error(sender: str) -> Conflict:
+    return refusal(Conflict, "link_used", sender=sender)
 
 
 def open_session(tx: Tx, token: str, link: Link, sender: str, *, now: datetime) -> Secret:
     """A new session for the link's token; Conflict for a link that works once and was used."""
     if link.kind in _ONCE and not links.use_link(tx, sha256(token), instant(now)):
-        raise link_used(sender)
+        raise spent_link_error(sender)
     session = tokens.create(TokenPrefix.SESSION, _TOKEN_BYTES)
     expires = instant(now + timedelta(seconds=session_seconds(link.kind)))
     links.add_session(tx, sha256(session.reveal()), link.signer_id, sha256(token), instant(now), expires)
@@ -158,7 +158,7 @@ def has_shape(token: str) -> bool:
     return _SESSION_SHAPE.fullmatch(token) is not None
 
 
-def current(tx: Tx, token: str, *, now: datetime) -> Session:
+def current(tx: Tx, token: str, *, now: datetime) -> SignerSession:
     """The session of this token; Unauthorized when it is over."""
     found = links.session(tx, sha256(token), instant(now))
     link = found.link if found else None
@@ -166,7 +166,7 @@ def current(tx: Tx, token: str, *, now: datetime) -> Session:
     if found is None or link is None or place is None:
         raise _over(tx, token)
     viewed, checked = found.viewed_at is not None, found.checked_at is not None
-    who = Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed, found.consent)
+    who = SignerSession(*place, link.signer_id, link.kind, link.voucher, checked, viewed, found.consent)
     return msgspec.structs.replace(who, language=found.language, unsigned=found.unsigned)
 
 
@@ -180,16 +180,16 @@ def _over(tx: Tx, token: str) -> Unauthorized:
     """What is told to whoever has a session that is over: of whom to ask a new link, as long as that is known."""
     link = link_of(tx, token)
     if link is not None and link.kind == "in_person" and link.voucher is not None:
-        return refused(Unauthorized, "session_over_in_person", host=link.voucher.name)
+        return refusal(Unauthorized, "session_over_in_person", host=link.voucher.name)
     signer_id = links.whose(tx, sha256(token))
     place = people.place_of(tx, signer_id) if signer_id else None
     packet = documents.packet(tx, *place) if place else None
-    return refused(Unauthorized, "session_over_of", sender=packet.sender) if packet else no_session()
+    return refusal(Unauthorized, "session_over_of", sender=packet.sender) if packet else no_session()
 
 
 def no_session() -> Unauthorized:
     """What is told to whoever has no cookie of a session."""
-    return refused(Unauthorized, "session_over")
+    return refusal(Unauthorized, "session_over")
 
 
 def agree(tx: Tx, session: Secret, text: str, *, now: datetime) -> None:
@@ -202,9 +202,9 @@ def speak(tx: Tx, token: str, language: str) -> None:
     links.choose_language(tx, sha256(token), language)
 
 
-def keep_unsigned(tx: Tx, token: str, unsigned: Unsigned) -> None:
+def store_unsigned(tx: Tx, token: str, unsigned: Unsigned) -> None:
     """The session's next page has this in its form."""
-    links.keep_unsigned(tx, sha256(token), unsigned)
+    links.store_unsigned(tx, sha256(token), unsigned)
 
 
 async def hashed_codes(wanted: Iterable[NewParty]) -> HashedCodes:
@@ -240,7 +240,7 @@ def count_try(tx: Tx, signer_id: str, *, now: datetime) -> None:
     """Counts an attempt at the code, before it is looked at; too many are refused for a while."""
     since = instant(now - timedelta(seconds=limits.SIGNER_CODE_SECONDS))
     if links.count_try(tx, signer_id, instant(now), since) > limits.SIGNER_CODE_TRIES:
-        error = refused(TooManyRequests, "code_tries")
+        error = refusal(TooManyRequests, "code_tries")
         again = math.ceil(now.timestamp()) + limits.SIGNER_CODE_SECONDS
         error.headers = {"Retry-After": str(limits.SIGNER_CODE_SECONDS), "X-RateLimit-Reset": str(again)}
         raise error
@@ -267,7 +267,7 @@ def code_hash(tx: Tx, signer: Signer, *, now: datetime) -> str | None:
     return signer.access_code_hash or (mailed[0] if mailed else None)
 
 
-async def tried(expected: str | None, code: str) -> TriedCode:
+async def try_code(expected: str | None, code: str) -> TriedCode:
     """The code compared with what is expected."""
     return TriedCode(expected, await matches(expected, code.strip()))
 
@@ -276,14 +276,14 @@ def check_code(tx: Tx, token: str, signer: Signer, code: TriedCode, *, now: date
     """Whether this is the signer's code, still; the session is then as good as the signer."""
     if not code.right or code.expected != code_hash(tx, signer, now=now):
         return False
-    links.mark_checked(tx, sha256(token), instant(now))
+    links.record_code(tx, sha256(token), instant(now))
     return True
 
 
-def need_checked(session: Session, auth: str) -> None:
+def require_code(session: SignerSession, auth: str) -> None:
     """Forbidden until the code was given that the sender wants."""
     if auth != "none" and not session.checked:
-        raise refused(Forbidden, "code_needed")
+        raise refusal(Forbidden, "code_needed")
 
 
 def close(tx: Tx, token: str, *, now: datetime) -> None:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing.field_value import kept
+from deedbox.signing.field_value import normalize
 from deedbox.signing.model import Field, Party, ShowIf
 
 NOTHING = ("signature", "initials", "date_signed", "attachment")
@@ -32,7 +32,7 @@ def possible(fields: Sequence[Field], own: Collection[str]) -> set[str]:
     return _true(fields, may_be)
 
 
-def resolved(fields: Sequence[Field], parties: Sequence[Party]) -> list[Field]:
+def resolve(fields: Sequence[Field], parties: Sequence[Party]) -> list[Field]:
     """The fields with ids in their conditions; BadRequest for a condition that nobody could decide or fulfil."""
     if not any(field.show_if for field in fields):
         return [*fields]
@@ -96,8 +96,8 @@ def _resolved(field: Field, names: Mapping[tuple[str | None, ...], Sequence[Fiel
         called, equals = names.get(("group", name, equals), []), "true"
     if len(called) != 1:
         many = "several fields are called so: give an id" if called else "there is no such field"
-        raise BadRequest(f"{told(field)} is shown if {name!r} equals {field.show_if.equals!r}, but {many}")
-    return replace(field, show_if=ShowIf(called[0].id, kept(called[0], equals) or equals))
+        raise BadRequest(f"{describe(field)} is shown if {name!r} equals {field.show_if.equals!r}, but {many}")
+    return replace(field, show_if=ShowIf(called[0].id, normalize(called[0], equals) or equals))
 
 
 def _chain(field: Field, by_id: Mapping[str, Field]) -> list[tuple[Field, str]]:
@@ -108,7 +108,8 @@ def _chain(field: Field, by_id: Mapping[str, Field]) -> list[tuple[Field, str]]:
         decides = by_id[condition.field]
         if decides.id == field.id or len(found) == limits.SHOW_IF_DEPTH:
             raise BadRequest(
-                f"{told(field)} is shown only if others are, in a circle or over more than {limits.SHOW_IF_DEPTH} steps"
+                f"{describe(field)} is shown only if others are, in a circle or over "
+                f"more than {limits.SHOW_IF_DEPTH} steps"
             )
         found.append((decides, condition.equals))
         condition = decides.show_if
@@ -120,17 +121,20 @@ def _check(field: Field, chain: Sequence[tuple[Field, str]], parties: Sequence[P
     whose = (decides.signer_id, decides.party_id)
     if whose != (field.signer_id, field.party_id) and _order(decides, parties) >= _order(field, parties):
         raise BadRequest(
-            f"{told(field)} depends on {told(decides)}, which is filled by someone who does not sign before: it must be"
+            f"{describe(field)} depends on {describe(decides)}, which is filled by someone who does not "
+            f"sign before: it must be"
             " of the same signer, or of one of a lower order"
         )
     if not _can_be(decides, equals):
-        raise BadRequest(f"{told(field)} could never be shown: {told(decides)} can never be {equals!r}")
+        raise BadRequest(f"{describe(field)} could never be shown: {describe(decides)} can never be {equals!r}")
     chosen = [one for one, value in chain if one.is_button and value == "true"]
     if field.is_button:
         chosen.append(field)
     groups = [(one.signer_id, one.party_id, one.group) for one in chosen]
     if len(set(groups)) != len(groups):
-        raise BadRequest(f"{told(field)} could never be of use: two radio buttons of one group would have to be chosen")
+        raise BadRequest(
+            f"{describe(field)} could never be of use: two radio buttons of one group would have to be chosen"
+        )
 
 
 def _can_be(field: Field, value: str) -> bool:
@@ -150,6 +154,6 @@ def _order(field: Field, parties: Sequence[Party]) -> int:
     )
 
 
-def told(field: Field) -> str:
+def describe(field: Field) -> str:
     """The field, as a sender is told of it."""
     return repr(field.label) if field.label else f"The {field.type} on page {field.page}"

@@ -147,7 +147,7 @@ def of_draft(packet: Packet) -> Sketch:
     """The sketch of a draft as it stands; its keys are the draft's ids."""
     numbers = {file.id: number for number, (_, file) in enumerate(packet.files())}
     placed = [field for document in packet.documents for field in document.fields]
-    fields = [as_drawn(as_known(one, numbers[one.file_id]), one.id) for one in placed]
+    fields = [to_sketch_field(as_known(one, numbers[one.file_id]), one.id) for one in placed]
     parties = [_as_drawn_party(party) for party in packet.parties]
     return with_words(Sketch(parties=parties, fields=fields), packet)
 
@@ -164,7 +164,7 @@ def with_words(sketch: Sketch, packet: Packet) -> Sketch:
     )
 
 
-def as_drawn(field: NewField, key: str, who: str | None = None) -> SketchField:
+def to_sketch_field(field: NewField, key: str, who: str | None = None) -> SketchField:
     """A field as a sketch has it."""
     told = {name: value for name, value in asdict(field).items() if name in SketchField.__struct_fields__}
     whose = who if who is not None else field.signer or field.party or ""
@@ -187,7 +187,7 @@ class Laid(msgspec.Struct, frozen=True):
     """By document."""
 
 
-def laid(sketch: Sketch, packet: Packet, codes: Mapping[str, str], now: datetime) -> Laid:
+def lay_out(sketch: Sketch, packet: Packet, codes: Mapping[str, str], now: datetime) -> Laid:
     """What the draft is to have; `codes` are the access codes of people, by their keys. BadRequest names a mistake."""
     known = {field.id for document in packet.documents for field in document.fields}
     known |= {one.id for one in packet.parties} | {signer.id for _, signer in packet.signers()}
@@ -201,7 +201,7 @@ def laid(sketch: Sketch, packet: Packet, codes: Mapping[str, str], now: datetime
     by_document: dict[str, list[KnownField]] = {document.id: [] for document in packet.documents}
     for field in sketch.fields:
         if field.file >= len(places):
-            raise BadRequest(f"{named(field)} stands in a file that is not there. Load the page again.")
+            raise BadRequest(f"{describe(field)} stands in a file that is not there. Load the page again.")
         document_id, number = places[field.file]
         made = _known_field(field, fields, signers, parties)
         by_document[document_id].append(replace(made, file=number))
@@ -234,7 +234,7 @@ def _known_field(
     field: SketchField, ids: Mapping[str, str], signers: Mapping[str, str], parties: Mapping[str, str]
 ) -> KnownField:
     if field.who not in signers and field.who not in parties:
-        raise BadRequest(f"{named(field)} is nobody's: choose who fills it in")
+        raise BadRequest(f"{describe(field)} is nobody's: choose who fills it in")
     told = {name: value for name, value in asdict(field).items() if name in KnownField.__struct_fields__}
     condition = field.show_if
     return KnownField(
@@ -249,6 +249,6 @@ def _known_field(
     )
 
 
-def named(field: SketchField | NewField) -> str:
+def describe(field: SketchField | NewField) -> str:
     """How people are told of the field."""
     return field.label or f"The {field.type} field on page {field.page}"

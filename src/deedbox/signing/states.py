@@ -69,7 +69,7 @@ def after(status: Status, move: Move) -> Status:
     return following
 
 
-def moved(document: Document, move: Move, at: str, **changes: Any) -> Document:
+def move(document: Document, move: Move, at: str, **changes: Any) -> Document:
     """The document after the move, which is the only way from state to state; Conflict where it leads nowhere."""
     if move in _TIMES:
         changes[_TIMES[move]] = at

@@ -8,9 +8,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.constraints import LEFT_OUT, Constraint, Constraints, never_with
-from deedbox.pdf.marks import Place
+from deedbox.pdf.marks import PageRect
 from deedbox.pdf.signed_input import SignedInput
-from deedbox.signing.model import File, Message, OnDecline, Reminders, Rule
+from deedbox.signing.model import DocumentFile, Message, OnDecline, Reminders, Rule
 from deedbox.signing.model import Role as PersonRole
 from deedbox.signing.new_document import (
     QUORUM,
@@ -77,11 +77,11 @@ class TemplateField(KnownField, frozen=True, forbid_unknown_fields=True):
 class Content(msgspec.Struct, frozen=True, kw_only=True):
     """What a version of a template consists of."""
 
-    files: Sequence[File]
+    files: Sequence[DocumentFile]
     roles: Sequence[Role] = ()
     fields: Sequence[TemplateField] = ()
     """Each names its file by its number."""
-    places: Sequence[Place] = ()
+    places: Sequence[PageRect] = ()
     """In the last file, for the signatures of those who have no field."""
     fell_off: Sequence[str] = ()
     """The fields of the version before it that have no place in its files, as people are told of them."""

@@ -4,14 +4,14 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from deedbox.evidence import chain
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.signing.store import audit, sealed
 
 
 class Trail(NamedTuple):
-    entries: list[Entry]
+    entries: list[TrailEntry]
     """The last rows, or those before the one that is asked for, oldest first."""
     has_more: bool
     """Whether there are rows before them."""
@@ -30,7 +30,7 @@ class _Whole(NamedTuple):
     """The hash of the row that the document's seal names."""
 
 
-class Checks:
+class VerifiedTrails:
     """Trails that this process has found whole, so that someone who watches one has only its new rows checked."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ COMPLETED = "document completed"
 """Told with the document's id."""
 
 
-def tell_of_completion(tx: Tx, events: Sequence[Event]) -> None:
+def notify_completion(tx: Tx, events: Sequence[Event]) -> None:
     """The reaction to documents that are completed."""
     for event in events:
         tx.notify(COMPLETED, event.subject_id)

@@ -32,7 +32,7 @@ def by_day(tx: Tx, workspace_id: str, first: str) -> dict[str, Day]:
     """Every day since the first on which something was: kept ones as they were kept, the others counted now."""
     kept = store.kept_days(tx, workspace_id, first)
     days = {day: Day(sent, _SECONDS.decode(seconds)) for day, sent, seconds in kept}
-    last = store.last_kept(tx, workspace_id)
+    last = store.latest_day(tx, workspace_id)
     return days | _counted(tx, workspace_id, max(first, _after(last)) if last else first, _NEVER)
 
 
@@ -51,7 +51,7 @@ async def keep_days(db: Database, workspace_id: str, now: datetime) -> None:
 
 def _keep_next(tx: Tx, workspace_id: str, oldest: str, settled: str) -> bool:
     """Whether there was a day before the settled one that was not kept yet."""
-    last = store.last_kept(tx, workspace_id)
+    last = store.latest_day(tx, workspace_id)
     day = _after(last) if last else _day(store.first_move(tx, workspace_id, oldest) or settled)
     if day >= settled:
         return False
@@ -83,7 +83,7 @@ def _counted(tx: Tx, workspace_id: str, since: str, until: str) -> dict[str, Day
     """The days from one to before another on which something was."""
     sent = store.sent(tx, workspace_id, since, until)
     seconds: dict[str, list[int]] = {}
-    for begun, ended in store.completed(tx, workspace_id, since, until):
+    for begun, ended in store.list_completions(tx, workspace_id, since, until):
         # Nothing takes less than no time, whatever was done to the clock meanwhile.
         took = max(0, round((moment(ended) - moment(begun)).total_seconds()))
         seconds.setdefault(_day(ended), []).append(took)

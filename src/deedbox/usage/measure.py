@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database
-from deedbox.kernel.prune import pruned
+from deedbox.kernel.prune import prune_in_parts
 from deedbox.usage import days, store
-from deedbox.usage.store import Stored
+from deedbox.usage.store import StoredUsage
 
 
 async def measure(db: Database, now: datetime) -> None:
@@ -18,8 +18,8 @@ async def measure(db: Database, now: datetime) -> None:
     for workspace_id in await db.read(store.workspaces):
         # Apart from the write and beside all requests: adding up holds up nobody.
         found = await db.read_aside(lambda tx, one=workspace_id: store.stored_bytes(tx, one))  # type: ignore[misc]
-        stored = Stored(*found, at)
+        stored = StoredUsage(*found, at)
         await db.write(lambda tx, one=workspace_id, kept=stored: store.keep_storage(tx, one, at[:10], kept))  # type: ignore[misc]
         await days.keep_days(db, workspace_id, now)
     oldest = instant(now - timedelta(days=limits.USAGE_DAYS))[:10]
-    await pruned(db, lambda tx: store.prune(tx, oldest))
+    await prune_in_parts(db, lambda tx: store.prune(tx, oldest))

@@ -43,7 +43,7 @@ delete from {table} where (workspace_id, day) in (
 """
 
 
-class Stored(NamedTuple):
+class StoredUsage(NamedTuple):
     document_bytes: int
     library_bytes: int
     measured_at: str
@@ -54,7 +54,7 @@ def sent(tx: Tx, workspace_id: str, since: str, until: str) -> dict[str, int]:
     return {day: int(number) for day, number in tx.all(_SENT, id=workspace_id, since=since, until=until)}
 
 
-def completed(tx: Tx, workspace_id: str, since: str, until: str) -> list[tuple[str, str]]:
+def list_completions(tx: Tx, workspace_id: str, since: str, until: str) -> list[tuple[str, str]]:
     """When each document that was completed from one day to before another was sent, and completed."""
     return [(row[0], row[1]) for row in tx.all(_COMPLETED, id=workspace_id, since=since, until=until)]
 
@@ -75,7 +75,7 @@ def kept_days(tx: Tx, workspace_id: str, since: str) -> list[tuple[str, int, str
     return [(row[0], int(row[1]), row[2]) for row in tx.all(sql, id=workspace_id, since=since)]
 
 
-def last_kept(tx: Tx, workspace_id: str) -> str | None:
+def latest_day(tx: Tx, workspace_id: str) -> str | None:
     row = tx.one("select max(day) from document_days where workspace_id = :id", id=workspace_id)
     return row[0] if row else None
 
@@ -110,7 +110,7 @@ def queries(tx: Tx, workspace_id: str, first: str, length: int) -> dict[str, dic
     return found
 
 
-def storage(tx: Tx, workspace_id: str, first: str, length: int) -> dict[str, Stored]:
+def storage(tx: Tx, workspace_id: str, first: str, length: int) -> dict[str, StoredUsage]:
     """What was measured last in each slot."""
     rows = tx.all(
         "select day, document_bytes, library_bytes, measured_at from storage_days"
@@ -118,16 +118,16 @@ def storage(tx: Tx, workspace_id: str, first: str, length: int) -> dict[str, Sto
         id=workspace_id,
         first=first,
     )
-    return {day[:length]: Stored(*measured) for day, *measured in rows}
+    return {day[:length]: StoredUsage(*measured) for day, *measured in rows}
 
 
-def last_storage(tx: Tx, workspace_id: str) -> Stored | None:
+def last_storage(tx: Tx, workspace_id: str) -> StoredUsage | None:
     row = tx.one(
         "select document_bytes, library_bytes, measured_at from storage_days"
         " where workspace_id = :id order by day desc limit 1",
         id=workspace_id,
     )
-    return Stored(*row) if row else None
+    return StoredUsage(*row) if row else None
 
 
 def workspaces(tx: Tx) -> list[str]:
@@ -141,7 +141,7 @@ def stored_bytes(tx: Tx, workspace_id: str) -> tuple[int, int]:
     return documents, library
 
 
-def keep_storage(tx: Tx, workspace_id: str, day: str, measured: Stored) -> None:
+def keep_storage(tx: Tx, workspace_id: str, day: str, measured: StoredUsage) -> None:
     tx.run(
         _KEEP,
         id=workspace_id,

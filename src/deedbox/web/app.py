@@ -38,7 +38,7 @@ from deedbox.web.api_v1 import (
 from deedbox.web.dashboard import routes as dashboard
 from deedbox.web.http import body, brand, head, openapi, options, static
 from deedbox.web.http import query as queries
-from deedbox.web.http.auth import Doors
+from deedbox.web.http.auth import Authenticator
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.guard import Guard, confirm
 from deedbox.web.http.head import App
@@ -48,7 +48,7 @@ from deedbox.web.public import authority, embed, operations, reference
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
 from deedbox.web.signer import page as signing_page
-from deedbox.wiring import Deedbox
+from deedbox.wiring import Installation
 
 ROUTES = [
     *operations.ROUTES,
@@ -98,14 +98,14 @@ ROUTES = [
 ]
 
 
-def build(deedbox: Deedbox) -> Guard:
+def build(deedbox: Installation) -> Guard:
     """The application to serve."""
     routes = _routes(deedbox)
     app, metrics = put_together(routes), Metrics()
     # Not built here: that takes longer than the rest of the start. The server builds it once it listens.
     description = openapi.Description(routes, deedbox.settings.base_url or "/")
     app.state.update({"metrics": metrics, "description": description, "describing": asyncio.Lock()})
-    guard = Guard(cast(App, app), deedbox, Doors(app), metrics)
+    guard = Guard(cast(App, app), deedbox, Authenticator(app), metrics)
     app.state.guard = guard
     return guard
 
@@ -132,7 +132,7 @@ def put_together(routes: list[Any]) -> Litestar:
     )
 
 
-def _routes(deedbox: Deedbox) -> list[Any]:
+def _routes(deedbox: Installation) -> list[Any]:
     """Every route; that of time-stamps is the one that the settings choose."""
     if not deedbox.settings.tsa_public:
         return ROUTES

@@ -9,16 +9,16 @@ import msgspec
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.clock import Clock, instant, stopwatch
-from deedbox.kernel.crypto import Box
-from deedbox.kernel.errors import DeedboxError
-from deedbox.kernel.traces import Kind, Traces, Value, begun
+from deedbox.kernel.crypto import ValueCipher
+from deedbox.kernel.errors import ServiceError
+from deedbox.kernel.traces import SpanKind, Traces, Value, begin
 from deedbox.webhooks import schedule, signature
 from deedbox.webhooks.hooks import ENCRYPTED_SECRETS
-from deedbox.webhooks.queue import Claim, Outcome
+from deedbox.webhooks.queue import AttemptOutcome, Claim
 from deedbox.webhooks.store import AttemptRow
 
 if TYPE_CHECKING:
-    from deedbox.kernel.egress import Answer, Egress
+    from deedbox.kernel.egress import Egress, EgressResponse
 
 GONE = 410
 
@@ -36,7 +36,7 @@ class DeliveryAttempts:
 
     def __init__(
         self,
-        box: Box,
+        box: ValueCipher,
         clock: Clock,
         egress: Callable[[], "Egress"],
         jitter: schedule.Jitter = uniform,
@@ -50,17 +50,17 @@ class DeliveryAttempts:
         self._open: dict[tuple[str, bool], _Connections] = {}
         """By subscription, and whether it was failing: then its host may not even be found."""
 
-    async def make(self, claim: Claim) -> Outcome:
+    async def make(self, claim: Claim) -> AttemptOutcome:
         """The outcome of the attempt. It never raises: whatever happens is an outcome."""
         about: dict[str, Value] = {
             "deedbox.delivery": claim.id,
             "deedbox.event": claim.kind,
             "deedbox.attempt": claim.attempts + 1,
         }
-        with begun(self._traces, "delivery", about, Kind.CONSUMER):
+        with begin(self._traces, "delivery", about, SpanKind.CONSUMER):
             return await self._made(claim)
 
-    async def _made(self, claim: Claim) -> Outcome:
+    async def _made(self, claim: Claim) -> AttemptOutcome:
         now, started = self._clock.now(), stopwatch()
         headers: dict[str, str] = {}
         try:
@@ -68,27 +68,27 @@ class DeliveryAttempts:
             answer = await self._ask(claim, headers)
             attempt = _attempt(claim, headers, now, started, answer=answer)
             if answer.status // 100 == 2:
-                return Outcome(claim, attempt, "delivered", now.timestamp())
+                return AttemptOutcome(claim, attempt, "delivered", now.timestamp())
             return self._failed(claim, attempt, answer)
-        except DeedboxError as error:
+        except ServiceError as error:
             told = error.message
         except Exception as error:  # an attempt may fail in any way; a later one may not, and the loop goes on
             log.error("a delivery failed in an unforeseen way", exception=error, delivery=claim.id)
             told = "Deedbox could not make the request; its log says why."
         return self._failed(claim, _attempt(claim, headers, now, started, error=told), None)
 
-    def _failed(self, claim: Claim, attempt: AttemptRow, answer: "Answer | None") -> Outcome:
+    def _failed(self, claim: Claim, attempt: AttemptRow, answer: "EgressResponse | None") -> AttemptOutcome:
         now = self._clock.now()
         asked = schedule.asked_wait(answer.headers.get("retry-after"), now) if answer else None
         wait = schedule.delay(claim.attempts + 1, asked, self._jitter)
         gone = answer is not None and answer.status == GONE
         if wait is None or gone:
-            return Outcome(claim, attempt, "failed", now.timestamp(), gone=gone)
-        return Outcome(claim, attempt, "pending", now.timestamp() + wait)
+            return AttemptOutcome(claim, attempt, "failed", now.timestamp(), gone=gone)
+        return AttemptOutcome(claim, attempt, "pending", now.timestamp() + wait)
 
     def _headers(self, claim: Claim, now: datetime) -> dict[str, str]:
         endpoint, body = claim.endpoint, claim.body.encode()
-        secrets = signature.unpacked(
+        secrets = signature.unpack(
             self._box.decrypt(endpoint.secrets, ENCRYPTED_SECRETS.place.format(id=endpoint.hook_id))
         )
         own = {
@@ -101,7 +101,7 @@ class DeliveryAttempts:
         }
         return self._egress().all_headers(endpoint.target_url, own, body)
 
-    async def _ask(self, claim: Claim, headers: dict[str, str]) -> "Answer":
+    async def _ask(self, claim: Claim, headers: dict[str, str]) -> "EgressResponse":
         from deedbox.kernel.egress import Request
 
         doubtful = claim.endpoint.failing
@@ -146,7 +146,7 @@ def _attempt(
     began: datetime,
     started: float,
     *,
-    answer: "Answer | None" = None,
+    answer: "EgressResponse | None" = None,
     error: str | None = None,
 ) -> AttemptRow:
     wrong = answer is not None and answer.status // 100 != 2
@@ -165,7 +165,7 @@ def _attempt(
     )
 
 
-def _complaint(answer: "Answer") -> str:
+def _complaint(answer: "EgressResponse") -> str:
     if answer.status // 100 == 3:
         return f"The endpoint answered {answer.status}; redirects are not followed."
     return f"The endpoint answered {answer.status}."

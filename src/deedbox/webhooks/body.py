@@ -35,6 +35,6 @@ def event_body(event: Event) -> EventBody:
     )
 
 
-def encoded(event: Event) -> str:
+def encode(event: Event) -> str:
     """The event as minified JSON of at most 20 kB, since no event's data has more than `limits.EVENT_BYTES`."""
     return msgspec.json.encode(event_body(event)).decode()

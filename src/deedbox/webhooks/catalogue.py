@@ -10,19 +10,19 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.webhooks.body import API_VERSION
 
 
-class Person(msgspec.Struct, frozen=True):
+class PersonPayload(msgspec.Struct, frozen=True):
     id: str
     name: str
     email: str
 
 
-class Group(msgspec.Struct, frozen=True):
+class PartyPayload(msgspec.Struct, frozen=True):
     id: str
     name: str
     order: int
 
 
-class Counts(msgspec.Struct, frozen=True):
+class BulkCounts(msgspec.Struct, frozen=True):
     total: int
     queued: int
     sent: int
@@ -30,7 +30,7 @@ class Counts(msgspec.Struct, frozen=True):
     canceled: int
 
 
-class DocumentTold(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentPayload(msgspec.Struct, frozen=True, kw_only=True):
     """The data of every event of a document."""
 
     document_id: str
@@ -42,36 +42,36 @@ class DocumentTold(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, str]
 
 
-class Signed(DocumentTold, frozen=True, kw_only=True):
-    signer: Person
+class DocumentSigned(DocumentPayload, frozen=True, kw_only=True):
+    signer: PersonPayload
 
 
-class Completed(DocumentTold, frozen=True, kw_only=True):
+class Completed(DocumentPayload, frozen=True, kw_only=True):
     sha256: str
 
 
-class Declined(Signed, frozen=True, kw_only=True):
+class DocumentDeclined(DocumentSigned, frozen=True, kw_only=True):
     reason: str | None
     final: Annotated[bool, Meta(description="Whether it ended the document: others of a party may go on without one.")]
 
 
-class Voided(DocumentTold, frozen=True, kw_only=True):
+class DocumentVoided(DocumentPayload, frozen=True, kw_only=True):
     reason: str | None
 
 
-class Failed(DocumentTold, frozen=True, kw_only=True):
+class DocumentFailed(DocumentPayload, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(description="Why its files could not be converted.")]
 
 
-class PartyCompleted(DocumentTold, frozen=True, kw_only=True):
+class PartyCompleted(DocumentPayload, frozen=True, kw_only=True):
     document_id: Annotated[  # type: ignore[assignment]
         str | None,
         Meta(description="Null where the party signs a packet, whose `packet_id`, title and metadata these are then."),
     ]
-    party: Group
+    party: PartyPayload
 
 
-class PacketTold(msgspec.Struct, frozen=True, kw_only=True):
+class PacketPayload(msgspec.Struct, frozen=True, kw_only=True):
     packet_id: str
     title: str
     status: str
@@ -80,21 +80,21 @@ class PacketTold(msgspec.Struct, frozen=True, kw_only=True):
     documents: list[str]
 
 
-class PacketDeclined(PacketTold, frozen=True, kw_only=True):
+class PacketDeclined(PacketPayload, frozen=True, kw_only=True):
     document_id: str
-    signer: Person
+    signer: PersonPayload
     reason: str | None
 
 
-class BulkSendTold(msgspec.Struct, frozen=True, kw_only=True):
+class BulkSendPayload(msgspec.Struct, frozen=True, kw_only=True):
     bulk_send_id: str
     name: str
     template_id: str
     status: str
-    counts: Counts
+    counts: BulkCounts
 
 
-class Kind(msgspec.Struct, frozen=True):
+class EventType(msgspec.Struct, frozen=True):
     """A kind of event, with the sample that a test delivery sends."""
 
     name: str
@@ -132,7 +132,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 _DOCUMENT, _SIGNER = (
     "doc_01JD0000000000000000000000",
-    Person("sgn_01JD0000000000000000000000", "First Signer", "signer@example.com"),
+    PersonPayload("sgn_01JD0000000000000000000000", "First Signer", "signer@example.com"),
 )
 _PACKET = "pkt_01JD0000000000000000000000"
 _ABOUT: dict[str, Any] = {
@@ -150,52 +150,58 @@ _SET: dict[str, Any] = {
     "metadata": {},
     "documents": [_DOCUMENT],
 }
-_BATCH = BulkSendTold(
+_BATCH = BulkSendPayload(
     bulk_send_id="blk_01JD0000000000000000000000",
     name="Yearly renewal",
     template_id="tpl_01JD0000000000000000000000",
     status="completed",
-    counts=Counts(total=3, queued=0, sent=2, failed=1, canceled=0),
+    counts=BulkCounts(total=3, queued=0, sent=2, failed=1, canceled=0),
 )
-_PARTY = Group("pty_01JD0000000000000000000000", "Tenants", 1)
+_PARTY = PartyPayload("pty_01JD0000000000000000000000", "Tenants", 1)
 _SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, EventType] = {
     kind.name: kind
     for kind in (
-        Kind("document.sent", "Document sent to signers", DocumentTold(**_ABOUT, status="sent")),
-        Kind("document.signed", "A signer completed their signature", Signed(**_ABOUT, status="sent", signer=_SIGNER)),
-        Kind("document.approved", "An approver agreed", Signed(**_ABOUT, status="sent", signer=_SIGNER)),
-        Kind("document.completed", "All signers have signed", Completed(**_ABOUT, status="completed", sha256=_SHA256)),
-        Kind(
+        EventType("document.sent", "Document sent to signers", DocumentPayload(**_ABOUT, status="sent")),
+        EventType(
+            "document.signed",
+            "A signer completed their signature",
+            DocumentSigned(**_ABOUT, status="sent", signer=_SIGNER),
+        ),
+        EventType("document.approved", "An approver agreed", DocumentSigned(**_ABOUT, status="sent", signer=_SIGNER)),
+        EventType(
+            "document.completed", "All signers have signed", Completed(**_ABOUT, status="completed", sha256=_SHA256)
+        ),
+        EventType(
             "document.declined",
             "A signer declined",
-            Declined(**_ABOUT, status="declined", signer=_SIGNER, reason="The amount is wrong", final=True),
+            DocumentDeclined(**_ABOUT, status="declined", signer=_SIGNER, reason="The amount is wrong", final=True),
         ),
-        Kind(
+        EventType(
             "document.voided",
             "Document voided by the sender",
-            Voided(**_ABOUT, status="voided", reason="Sent to the wrong address"),
+            DocumentVoided(**_ABOUT, status="voided", reason="Sent to the wrong address"),
         ),
-        Kind("document.expired", "Document expired before signing", DocumentTold(**_ABOUT, status="expired")),
-        Kind(
+        EventType("document.expired", "Document expired before signing", DocumentPayload(**_ABOUT, status="expired")),
+        EventType(
             "document.failed",
             "The files of a document could not be converted",
-            Failed(**_ABOUT, status="failed", reason="The file could not be converted; it may be damaged."),
+            DocumentFailed(**_ABOUT, status="failed", reason="The file could not be converted; it may be damaged."),
         ),
-        Kind(
+        EventType(
             "party.completed",
             "A signing party (multi-signer group) completed",
             PartyCompleted(**_ABOUT, status="sent", party=_PARTY),
         ),
-        Kind("packet.sent", "Multi-document packet sent", PacketTold(**_SET, status="sent")),
-        Kind("packet.completed", "All packet documents signed", PacketTold(**_SET, status="completed")),
-        Kind(
+        EventType("packet.sent", "Multi-document packet sent", PacketPayload(**_SET, status="sent")),
+        EventType("packet.completed", "All packet documents signed", PacketPayload(**_SET, status="completed")),
+        EventType(
             "packet.declined",
             "A packet signer declined",
             PacketDeclined(**_SET, status="declined", document_id=_DOCUMENT, signer=_SIGNER, reason=None),
         ),
-        Kind("bulk_send.completed", "Bulk-send batch finished", _BATCH),
+        EventType("bulk_send.completed", "Bulk-send batch finished", _BATCH),
     )
 }
 """Every kind of event, in the order in which they are shown."""

@@ -20,7 +20,7 @@ async def page(
         """None if the given event has no place yet: some of those before it have one now."""
         outbox_store.place(tx, workspace_id)
         if after is not None:
-            placed = outbox_store.is_placed(tx, workspace_id, after)
+            placed = outbox_store.is_in_feed(tx, workspace_id, after)
             if placed is None:
                 raise BadRequest(f"There is no event {after}; leave `after` out to begin with the first")
             if not placed:

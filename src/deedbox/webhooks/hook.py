@@ -90,7 +90,7 @@ class HookChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What it is for, in your own words; null: nothing."""
 
 
-class Made(msgspec.Struct, frozen=True):
+class CreatedHook(msgspec.Struct, frozen=True):
     """A new subscription with its secret, or the one there was before, whose secret is not shown again."""
 
     hook: Hook

@@ -11,22 +11,32 @@ from msgspec.structs import replace
 from deedbox.kernel import admin_log, limits
 from deedbox.kernel.admin_log import Doer
 from deedbox.kernel.clock import instant
-from deedbox.kernel.crypto import Box, Secret
+from deedbox.kernel.crypto import Secret, ValueCipher
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.outbox import Event
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.webhooks import body, catalogue, plan, signature, store
-from deedbox.webhooks.hook import SCHEMES, Delivery, Hook, HookChange, Made, ManagedBy, NewHook, Recovery, Rotated
+from deedbox.webhooks.hook import (
+    SCHEMES,
+    CreatedHook,
+    Delivery,
+    Hook,
+    HookChange,
+    ManagedBy,
+    NewHook,
+    Recovery,
+    Rotated,
+)
 from deedbox.webhooks.records import shown_delivery, shown_hook
-from deedbox.webhooks.signature import Secrets
+from deedbox.webhooks.signature import HookSecrets
 from deedbox.webhooks.store import HookRow
 
 ENCRYPTED_SECRETS = EncryptedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
 
 
-def create(tx: Tx, box: Box, who: Doer, new: NewHook, *, managed_by: ManagedBy, now: datetime) -> Made:
+def create(tx: Tx, box: ValueCipher, who: Doer, new: NewHook, *, managed_by: ManagedBy, now: datetime) -> CreatedHook:
     """The new subscription with its secret, which is shown only now; or the one with the same target and events.
 
     The URL was judged before, by `Egress.judge`. An equal one that was disabled is active again: someone listens."""
@@ -34,7 +44,7 @@ def create(tx: Tx, box: Box, who: Doer, new: NewHook, *, managed_by: ManagedBy, 
     likeness = _likeness(workspace_id, managed_by, new.target_url, events)
     same = store.hook_like(tx, likeness)
     if same is not None:
-        return Made(resume(tx, who, same.id, now=now) if same.status == "disabled" else shown_hook(same), None)
+        return CreatedHook(resume(tx, who, same.id, now=now) if same.status == "disabled" else shown_hook(same), None)
     if store.count_hooks(tx, workspace_id) >= limits.HOOKS_PER_WORKSPACE:
         raise Conflict(f"This workspace has {limits.HOOKS_PER_WORKSPACE} webhooks already. Delete one first.")
     hook_id, secret = new_id("hook", now), signature.new_secret()
@@ -54,11 +64,11 @@ def create(tx: Tx, box: Box, who: Doer, new: NewHook, *, managed_by: ManagedBy, 
         consecutive_failures=0,
         failing_since=None,
         likeness=likeness,
-        secrets=_encrypted(box, hook_id, Secrets(secret)),
+        secrets=_encrypted(box, hook_id, HookSecrets(secret)),
     )
     store.add_hook(tx, row)
     _note(tx, who, "hook.created", row, now)
-    return Made(shown_hook(row), secret)
+    return CreatedHook(shown_hook(row), secret)
 
 
 def get(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
@@ -125,12 +135,12 @@ def resume(tx: Tx, who: Doer, hook_id: str, *, now: datetime) -> Hook:
     return _changed(tx, row, fresh)
 
 
-def rotate(tx: Tx, box: Box, who: Doer, hook_id: str, *, at_once: bool, now: datetime) -> Rotated:
+def rotate(tx: Tx, box: ValueCipher, who: Doer, hook_id: str, *, at_once: bool, now: datetime) -> Rotated:
     """A new secret, shown only now, that takes over at once or in 24 hours; for so long both are sent."""
     row = find(tx, who.workspace_id, hook_id)
     _note(tx, who, "hook.rotated", row, now)
     secret = signature.new_secret()
-    secrets = opened(box, row).rotated(secret, now, at_once=at_once)
+    secrets = open_secrets(box, row).rotated(secret, now, at_once=at_once)
     hook = _changed(tx, row, replace(row, secrets=_encrypted(box, hook_id, secrets)))
     return Rotated(hook, secret, now if at_once else now + timedelta(hours=limits.WEBHOOK_ROTATION_HOURS))
 
@@ -147,7 +157,7 @@ def test(tx: Tx, workspace_id: str, hook_id: str, kind: str | None, *, now: date
     text = msgspec.json.encode(told).decode()
     # A line of its own: it waits for no document's events, and none of them wait for it.
     event = Event(event_id, workspace_id, chosen, event_id, 1, text, instant(now), line=event_id)
-    [planned] = plan.add(tx, event, [hook_id], body.encoded(event), now=now)
+    [planned] = plan.add(tx, event, [hook_id], body.encode(event), now=now)
     return shown_delivery(planned)
 
 
@@ -160,9 +170,9 @@ def recover(tx: Tx, workspace_id: str, hook_id: str, since: datetime, *, now: da
     if row.status == "disabled":
         raise Conflict("The webhook is disabled, so nothing is sent to it. Resume it first.")
     first = new_id("evt", since, bytes)
-    missed = store.missed(tx, row, first, limits.RECOVER_EVENTS + 1)
+    missed = store.list_missed(tx, row, first, limits.RECOVER_EVENTS + 1)
     for event in missed[: limits.RECOVER_EVENTS]:
-        plan.add(tx, event, [hook_id], body.encoded(event), now=now)
+        plan.add(tx, event, [hook_id], body.encode(event), now=now)
     hurried = store.hurry_all(tx, hook_id, first, now.timestamp())
     plan.announce(tx, [hook_id])
     return Recovery(min(len(missed), limits.RECOVER_EVENTS) + hurried, len(missed) > limits.RECOVER_EVENTS)
@@ -175,20 +185,20 @@ def find(tx: Tx, workspace_id: str, hook_id: str) -> HookRow:
     return row
 
 
-def opened(box: Box, row: HookRow) -> Secrets:
+def open_secrets(box: ValueCipher, row: HookRow) -> HookSecrets:
     """The subscription's secrets."""
     if row.secrets is None:
         raise NotFound("Webhook does not exist")
-    return signature.unpacked(box.decrypt(row.secrets, ENCRYPTED_SECRETS.place.format(id=row.id)))
+    return signature.unpack(box.decrypt(row.secrets, ENCRYPTED_SECRETS.place.format(id=row.id)))
 
 
-def current_secret(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, now: datetime) -> Secret:
+def current_secret(tx: Tx, box: ValueCipher, workspace_id: str, hook_id: str, *, now: datetime) -> Secret:
     """The secret in force, for the operator's own commands; no route shows it."""
-    return opened(box, find(tx, workspace_id, hook_id)).at(now).current
+    return open_secrets(box, find(tx, workspace_id, hook_id)).at(now).current
 
 
-def _encrypted(box: Box, hook_id: str, secrets: Secrets) -> bytes:
-    return box.encrypt(signature.packed(secrets), ENCRYPTED_SECRETS.place.format(id=hook_id))
+def _encrypted(box: ValueCipher, hook_id: str, secrets: HookSecrets) -> bytes:
+    return box.encrypt(signature.pack(secrets), ENCRYPTED_SECRETS.place.format(id=hook_id))
 
 
 def _changed(tx: Tx, before: HookRow, after: HookRow) -> Hook:

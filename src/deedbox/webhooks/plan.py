@@ -24,7 +24,7 @@ def plan(tx: Tx, events: Sequence[Event]) -> None:
     """One delivery for each subscription that is active or paused. The reaction to every kind of event."""
     hook_ids = store.subscribers(tx, events[0].workspace_id, events[0].kind)
     if hook_ids:
-        rows = [row for event in events for row in _rows(event, hook_ids, body.encoded(event), made_at(event.id))]
+        rows = [row for event in events for row in _rows(event, hook_ids, body.encode(event), made_at(event.id))]
         store.add_deliveries(tx, rows)
         announce(tx, hook_ids)
 

@@ -9,10 +9,10 @@ from deedbox.kernel.clock import Clock, SetBack
 from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.webhooks import plan
 from deedbox.webhooks.attempt import DeliveryAttempts
-from deedbox.webhooks.queue import Claim, Room, store
+from deedbox.webhooks.queue import AttemptSlots, Claim, store
 
 _DEATH = "webhooks are no longer sent: restart the server"
-_ENDPOINT_ROOM = Room(limits.WEBHOOK_PER_ENDPOINT, limits.WEBHOOK_PER_ENDPOINT)
+_ENDPOINT_ROOM = AttemptSlots(limits.WEBHOOK_PER_ENDPOINT, limits.WEBHOOK_PER_ENDPOINT)
 
 
 class _Line:
@@ -38,7 +38,7 @@ class _Line:
         return chosen
 
 
-class Sender:
+class DeliverySender:
     """Sends deliveries. A row leaves the queue only with its outcome: a death at any moment costs another attempt.
 
     Endpoints that fail stand in a line of their own, one attempt at each look for what is due: no number of them, and
@@ -141,8 +141,8 @@ class Sender:
             else:
                 self._begin_all(claims)
 
-    def _room(self) -> Room:
-        return Room(
+    def _room(self) -> AttemptSlots:
+        return AttemptSlots(
             limits.WEBHOOK_CONCURRENCY - len(self._running), limits.WEBHOOK_FAILING_CONCURRENCY - self._busy_failing
         )
 

@@ -18,7 +18,7 @@ HEADER = "X-Service-Signature"
 TIMESTAMP = "X-Service-Timestamp"
 
 
-class Secrets(msgspec.Struct, frozen=True):
+class HookSecrets(msgspec.Struct, frozen=True):
     """A subscription's secret, and during a rotation the one that follows or the one that went before."""
 
     current: Secret
@@ -28,33 +28,33 @@ class Secrets(msgspec.Struct, frozen=True):
     previous: Secret | None = None
     previous_until: Instant | None = None
 
-    def at(self, now: datetime) -> "Secrets":
+    def at(self, now: datetime) -> "HookSecrets":
         """The secrets as they stand at that time."""
         here, overlap = self, timedelta(hours=limits.WEBHOOK_ROTATION_HOURS)
         if here.following is not None and here.effective_at is not None and here.effective_at <= instant(now):
             until = instant(moment(here.effective_at) + overlap)
-            here = Secrets(here.following, previous=here.current, previous_until=until)
+            here = HookSecrets(here.following, previous=here.current, previous_until=until)
         if here.previous_until is not None and here.previous_until <= instant(now):
             here = msgspec.structs.replace(here, previous=None, previous_until=None)
         return here
 
-    def rotated(self, new: Secret, now: datetime, *, at_once: bool) -> "Secrets":
+    def rotated(self, new: Secret, now: datetime, *, at_once: bool) -> "HookSecrets":
         """With a new secret that takes over now or after the overlap; one that was to follow is forgotten."""
         here, later = self.at(now), instant(now + timedelta(hours=limits.WEBHOOK_ROTATION_HOURS))
         if at_once:
-            return Secrets(new, previous=here.current, previous_until=later)
+            return HookSecrets(new, previous=here.current, previous_until=later)
         return msgspec.structs.replace(here, following=new, effective_at=later)
 
 
-_SECRETS = msgspec.json.Decoder(Secrets, dec_hook=lambda _, text: Secret(text))
+_SECRETS = msgspec.json.Decoder(HookSecrets, dec_hook=lambda _, text: Secret(text))
 
 
-def packed(secrets: Secrets) -> bytes:
+def pack(secrets: HookSecrets) -> bytes:
     """The bytes that the box encrypts."""
     return msgspec.json.encode(secrets, enc_hook=Secret.reveal)
 
 
-def unpacked(plain: bytes) -> Secrets:
+def unpack(plain: bytes) -> HookSecrets:
     return _SECRETS.decode(plain)
 
 
@@ -76,7 +76,7 @@ def standard(secret: Secret, message_id: str, timestamp: int, body: bytes) -> st
     return "v1," + base64.b64encode(hmac_sha256(key, signed)).decode()
 
 
-def headers(secrets: Secrets, scheme: Scheme, event_id: str, body: bytes, *, now: datetime) -> dict[str, str]:
+def headers(secrets: HookSecrets, scheme: Scheme, event_id: str, body: bytes, *, now: datetime) -> dict[str, str]:
     """The headers that sign one attempt made now."""
     here = secrets.at(now)
     timestamp = instant(now) if scheme == "timestamped" else None

@@ -228,7 +228,7 @@ def add_attempt(tx: Tx, row: AttemptRow) -> None:
     insert(tx, "delivery_attempts", msgspec.structs.asdict(row))
 
 
-def missed(tx: Tx, row: HookRow, first: str, most: int) -> list[Event]:
+def list_missed(tx: Tx, row: HookRow, first: str, most: int) -> list[Event]:
     """The oldest events from the id `first` on that are for the subscription, never reached it and do not wait."""
     kinds: dict[str, Value] = {f"kind_{number}": kind for number, kind in enumerate(row.events.split())}
     names = Event.__struct_fields__

@@ -33,7 +33,7 @@ async def proven(search: Search, path: str = ASKED, key: Key | None = None, **bo
 async def verdict(search: Search, shown: dict[str, Any]) -> str:
     """By the root certificate alone."""
     roots = (await search.api.deedbox.certificates.trusted(None)).roots
-    return command.judged(receipt.split(json.dumps(shown).encode()), Anchors(roots)).verdict
+    return command.judge_receipt(receipt.split(json.dumps(shown).encode()), Anchors(roots)).verdict
 
 
 def statement(shown: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ async def test_what_was_changed_is_named(search: Search) -> None:
     }
     for path, sentence in wanted.items():
         other = next(made for what, made in _changes(shown) if what == f"{'.'.join(map(str, path))} changed")
-        report = command.judged(receipt.split(json.dumps(other).encode()), Anchors(roots))
+        report = command.judge_receipt(receipt.split(json.dumps(other).encode()), Anchors(roots))
         assert report.reasons == [sentence], path
 
 
@@ -206,7 +206,7 @@ async def test_each_workspace_signs_with_its_own_certificate(search: Search) -> 
     names = []
     for key in (None, elsewhere):
         held = receipt.split(json.dumps(await proven(search, key=key)).encode())
-        report = command.judged(held, Anchors((await search.api.deedbox.certificates.trusted(None)).roots))
+        report = command.judge_receipt(held, Anchors((await search.api.deedbox.certificates.trusted(None)).roots))
         assert report.verdict == "authentic"
         names.append(report.signatures[0].signer)
     assert names[0] != names[1]

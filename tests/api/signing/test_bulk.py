@@ -342,7 +342,7 @@ async def test_two_workers_on_one_bulk_send_send_each_row_once(
         [(job_id,)] = await api.rows("select id from jobs where kind = 'bulk_send'")
         job = await deedbox.db.read(lambda tx: jobs.find(tx, job_id))
         assert job is not None
-        handler = SendRows(deedbox.office, deedbox.box)
+        handler = SendRows(deedbox.services, deedbox.box)
         both = [Work(job, deedbox.db, clock, name) for name in ("one", "another")]
         await asyncio.gather(*(handler.run(work) for work in both))
         found = (await api.get(f"{PATH}/{made['id']}")).json()

@@ -37,7 +37,7 @@ async def test_rows_that_are_sent_while_another_sends_make_neither_begin_again(
             runs.append(1)
             ready = create_from_template.ready(tx, workspace, template_id)
             for _ in range(2):
-                with deedbox.office.desk(tx, workspace) as desk:
+                with deedbox.services.action(tx, workspace) as desk:
                     create_from_template.create(desk, ready, wanted)
                 half.set()
                 assert rest.wait(PATIENCE)

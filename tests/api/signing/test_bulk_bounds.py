@@ -14,7 +14,7 @@ from deedbox.kernel import limits
 from deedbox.signing.bulk import accept
 from deedbox.signing.bulk.model import NewBulkSend, NewRow, ReadRow
 from deedbox.signing.new_document import NewSigner
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
 from tests.api.signing.test_bulk import PATH, documents, row, rows_of, send, send_csv, settled, template
@@ -36,8 +36,8 @@ async def test_a_long_step_of_checking_rows_stops_nobody(office: Office) -> None
         assert others_had_a_turn.wait(20), "the event loop stood still meanwhile"
         yield ReadRow(0, None, NewRow(roles={"Tenant": NewSigner("Ann", "ann@example.com")}))
 
-    begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.office, workspace, new))
-    checking = asyncio.create_task(accept.checked(deedbox.office, deedbox.box, begun, slowly()))
+    begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.services, workspace, new))
+    checking = asyncio.create_task(accept.check_rows(deedbox.services, deedbox.box, begun, slowly()))
     await asyncio.sleep(0)
     others_had_a_turn.set()
     assert (await checking).invalid == 0
@@ -160,7 +160,7 @@ async def test_rows_wait_while_a_request_is_under_way(
         office, under_way, sent = Office(api), api.deedbox.under_way, list[int]()
         tasks: list[asyncio.Task[int]] = []
 
-        @get("/slow", opt=door("keys:read"))
+        @get("/slow", opt=requires("keys:read"))
         async def slow() -> None:
             monkeypatch.setattr(limits, "LET_PASS_SECONDS", 60.0)
             tasks.append(asyncio.create_task(api.deedbox.jobs.run_due()))

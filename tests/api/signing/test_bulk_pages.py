@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.signing.bulk.columns import Known
-from deedbox.signing.bulk.guess import guessed, missing
+from deedbox.signing.bulk.columns import KnownColumns
+from deedbox.signing.bulk.guess import find_missing_roles, guess
 from tests.api.signing.conftest import Office
 from tests.api.signing.pages import once, owner, shown, upload, went, words
 from tests.api.signing.test_bulk import documents, settled, template
@@ -250,7 +250,7 @@ async def test_of_files_that_wait_only_the_newest_are_kept_and_for_a_day(office:
     assert await office.api.rows("select id from bulk_uploads") == []
 
 
-KNOWN = Known(["Tenant", "Landlord"], ["Rent", "Move-in date"])
+KNOWN = KnownColumns(["Tenant", "Landlord"], ["Rent", "Move-in date"])
 GUESSES: list[tuple[str, Any]] = [
     ("Tenant.email", "Tenant.email"),
     ("tenant e-mail", "Tenant.email"),
@@ -274,10 +274,10 @@ GUESSES: list[tuple[str, Any]] = [
 @pytest.mark.one_database
 @pytest.mark.parametrize(("heading", "meaning"), GUESSES)
 def test_what_a_heading_means_is_guessed(heading: str, meaning: str | None) -> None:
-    assert guessed([heading], KNOWN) == [meaning]
+    assert guess([heading], KNOWN) == [meaning]
 
 
 @pytest.mark.one_database
 def test_two_columns_are_never_guessed_to_mean_the_same() -> None:
-    assert guessed(["Name", "Full name", "Email"], Known(["Tenant"], [])) == ["Tenant.name", None, "Tenant.email"]
-    assert missing(["Tenant.name", None], Known(["Tenant"], [])) == ["Tenant"]
+    assert guess(["Name", "Full name", "Email"], KnownColumns(["Tenant"], [])) == ["Tenant.name", None, "Tenant.email"]
+    assert find_missing_roles(["Tenant.name", None], KnownColumns(["Tenant"], [])) == ["Tenant"]

@@ -10,7 +10,7 @@ import pikepdf
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.pdf.strokes import Drawing
+from deedbox.pdf.strokes import PadDrawing
 from tests.api.answers import faults
 from tests.api.signing.conftest import Office, signer
 from tests.pdf.drawings import drawn
@@ -43,7 +43,7 @@ async def test_strokes_are_sealed_as_lines_and_the_evidence_names_them(office: O
     marks = {mark["field_id"]: mark for mark in evidence["signers"][0]["marks"]}
     for field, given in zip(document["fields"], (signature, initials), strict=True):
         mark, drawing = marks[field["id"]], {name: value for name, value in given.items() if name != "kind"}
-        kept = msgspec.json.encode(msgspec.convert(drawing, Drawing))
+        kept = msgspec.json.encode(msgspec.convert(drawing, PadDrawing))
         assert (mark["kind"], mark["text"], mark["image_sha256"]) == ("drawn", None, None)
         assert mark["strokes_sha256"] == hashlib.sha256(kept).hexdigest()
         [[location]] = await office.api.rows(f"select location from blobs where sha256 = '{mark['strokes_sha256']}'")

@@ -110,7 +110,7 @@ async def test_a_code_that_was_replaced_while_it_was_looked_at_does_not_open(mai
     async with mailing.session(document, "ann"):
         code = await mailing.read(CODE, "ann", "Lease")
     [(kept,)] = await mailing.api.rows("select code_hash from signer_codes")
-    tried = await sessions.tried(kept, code)
+    tried = await sessions.try_code(kept, code)
     now = mailing.api.clock.now()
 
     def check(tx: Tx) -> bool:

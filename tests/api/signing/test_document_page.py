@@ -373,4 +373,4 @@ def test_every_act_of_a_trail_has_its_words() -> None:
     ],
 )
 def test_a_device_is_named_in_a_few_words(agent: str, said: str) -> None:
-    assert device.named(agent) == said
+    assert device.describe(agent) == said

@@ -304,7 +304,7 @@ async def test_nobody_keeps_a_document_from_being_sealed_by_opening_it_often(off
     ann = people(document)["Ann"]
 
     def open_often(tx: Tx) -> None:
-        with office.api.deedbox.office.desk(tx, office.api.workspace, ann) as desk:
+        with office.api.deedbox.services.action(tx, office.api.workspace, ann) as desk:
             [one] = desk.packet_of(document["id"]).documents
             for _ in range(limits.CERTIFICATE_EVENTS):
                 desk.record(one, "signer.link_opened", {"address": "127.0.0.1", "link": "mail"})

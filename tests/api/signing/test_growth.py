@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.db.postgres import PostgresTx
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.signing.store.documents import never_archived
+from deedbox.signing.store.documents import list_without_archive
 from tests.api.conftest import Api, opened
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.dashboard import signed_in
@@ -104,7 +104,7 @@ async def the_other_acts(office: Office, note: Note) -> None:
         note("see the document")
         assert (await person.get(f"/app/documents/{document['id']}")).status_code == 200
     note("look for what the archive was never told of")
-    assert await api.deedbox.db.read(lambda tx: never_archived(tx, ("9999", ""), 10)) == []
+    assert await api.deedbox.db.read(lambda tx: list_without_archive(tx, ("9999", ""), 10)) == []
     note("take what is completed into the library")
     await api.deedbox.jobs.run_due()
     note("look for jobs")

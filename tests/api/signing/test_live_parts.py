@@ -110,7 +110,7 @@ async def test_whoever_watches_a_trail_has_only_new_rows_checked_and_whoever_ope
     checked: list[int] = []
     follows = chain._follows
 
-    def noted(entry: chain.Entry, before: str, number: int) -> bool:
+    def noted(entry: chain.TrailEntry, before: str, number: int) -> bool:
         checked.append(number)
         return follows(entry, before, number)
 

@@ -382,7 +382,7 @@ async def test_a_packet_that_failed_meanwhile_stays_failed_and_can_be_deleted(
             await asyncio.sleep(0.05)
 
     def fail(tx: Tx) -> None:
-        with deedbox.office.desk(tx, packets.api.workspace) as desk:
+        with deedbox.services.action(tx, packets.api.workspace) as desk:
             found = desk.packet(packet["id"])
             convert.fail(desk, found, found.documents[1], "It is damaged.")
 

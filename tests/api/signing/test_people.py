@@ -327,7 +327,7 @@ async def test_who_may_not_send_corrects_nobody_of_a_document_that_is_sent_meanw
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = await office.create(signers=[signer("ann")])
-    path, prepared = f"/api/v1/documents/{document['id']}", change.prepared
+    path, prepared = f"/api/v1/documents/{document['id']}", change.prepare
 
     @asynccontextmanager
     async def sent_meanwhile(*given: Any) -> AsyncIterator[Any]:
@@ -335,7 +335,7 @@ async def test_who_may_not_send_corrects_nobody_of_a_document_that_is_sent_meanw
         async with prepared(*given) as make:
             yield make
 
-    monkeypatch.setattr(change, "prepared", sent_meanwhile)
+    monkeypatch.setattr(change, "prepare", sent_meanwhile)
     writer = await office.api.make_key("documents:read", "documents:write")
     body = {"signers": [{"id": people(document)["Ann"], "email": "eve@example.com"}]}
     refused = await office.api.call("PATCH", path, key=writer, json=body)

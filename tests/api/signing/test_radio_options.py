@@ -8,7 +8,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.pdf.options import laid_out
-from deedbox.pdf.room import Room
+from deedbox.pdf.room import FieldSpace
 from tests.api.signing.conftest import Office
 from tests.api.signing.packets import file
 from tests.api.signing.test_bulk import send as send_bulk
@@ -43,7 +43,7 @@ async def made(office: Office, document: Any, what: str) -> bytes:
 def filled_circles(sealed: bytes, field: Any, size: float | None = None) -> list[str]:
     """The options whose circles have ink in the middle; each circle must be drawn."""
     w, h = field["w"] * 595, field["h"] * 842
-    layout = laid_out(field["options"], Room(w, h, size))
+    layout = laid_out(field["options"], FieldSpace(w, h, size))
     assert layout is not None
     picture = np.asarray(shown(sealed, scale=SCALE).convert("L"))
     chosen = []
@@ -82,7 +82,7 @@ async def test_optional_radio_without_choice_is_sealed_with_empty_circles(office
 
 def test_labels_stand_beside_their_circles_in_either_direction() -> None:
     for options in (OPTIONS, ["العربية", "Deutsch"]):
-        layout = laid_out(options, Room(300, 80))
+        layout = laid_out(options, FieldSpace(300, 80))
         assert layout is not None
         for one in layout.options:
             left, right = sorted((one.circle, one.label))

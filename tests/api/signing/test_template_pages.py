@@ -11,8 +11,8 @@ import pikepdf
 import pytest
 
 from deedbox.pdf import convert
-from deedbox.web.dashboard.templates import lasting
-from deedbox.web.http.page_files import ACCEPT, called
+from deedbox.web.dashboard.templates import format_duration
+from deedbox.web.http.page_files import ACCEPT, title_from_name
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.pages import once, owner, shown, upload, went, words
@@ -308,12 +308,12 @@ def ann(name: str = "ann") -> dict[str, str]:
 
 
 def test_times_are_told_in_days_where_they_are_whole_ones() -> None:
-    assert [lasting(hours) for hours in (1, 24, 36, 48)] == ["1 hour", "1 day", "36 hours", "2 days"]
+    assert [format_duration(hours) for hours in (1, 24, 36, 48)] == ["1 hour", "1 day", "36 hours", "2 days"]
 
 
 def test_what_has_no_name_is_called_as_its_file() -> None:
     names = ("Lease_2026.final.pdf", "Mr. Smith lease", ".pdf", "a\u00a0 b.docx")
-    assert [called(name, 400) for name in names] == ["Lease 2026.final", "Mr. Smith lease", ".pdf", "a b"]
+    assert [title_from_name(name, 400) for name in names] == ["Lease 2026.final", "Mr. Smith lease", ".pdf", "a b"]
 
 
 def test_the_boxes_offer_what_can_be_converted() -> None:

@@ -176,15 +176,17 @@ def test_every_reason_that_has_words_is_one_that_is_given() -> None:
 
 def test_what_only_experts_understand_stands_beside_a_sentence() -> None:
     say = i18n.of_use("de", "reason")
-    assert reasons.told("The timestamp was added: the seal says that it has none.", "de") == (
+    assert reasons.translate("The timestamp was added: the seal says that it has none.", "de") == (
         say["stamp_added"], "the seal says that it has none",
     )  # fmt: skip
-    assert reasons.told("Signature1: The signature cannot be read.", "de").said == f"Signature1: {say['unreadable']}"
-    assert reasons.told("Seal: A length is longer than it needs to be.", "de").said == say["technical"]
-    assert reasons.told("A document timestamp from 2026-05-03T14:05:00Z.", "de").said == (
+    assert (
+        reasons.translate("Signature1: The signature cannot be read.", "de").said == f"Signature1: {say['unreadable']}"
+    )
+    assert reasons.translate("Seal: A length is longer than it needs to be.", "de").said == say["technical"]
+    assert reasons.translate("A document timestamp from 2026-05-03T14:05:00Z.", "de").said == (
         "Ein Dokument-Zeitstempel vom 3. Mai 2026, 14:05 UTC."
     )
-    assert reasons.told("Anything at all", "en") == ("Anything at all", "")
+    assert reasons.translate("Anything at all", "en") == ("Anything at all", "")
 
 
 @pytest.mark.one_database

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob, Blobs, Received, local, s3, store
+from deedbox.kernel.blobs import Blob, Blobs, ReceivedBlob, local, s3, store
 from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.blobs.s3 import S3Blobs
 from deedbox.kernel.db import Database
@@ -109,7 +109,7 @@ class BucketShelf:
         self.store.age(self.bucket, name, seconds)
 
 
-async def receive(blobs: Blobs, data: bytes) -> Received:
+async def receive(blobs: Blobs, data: bytes) -> ReceivedBlob:
     """Bytes that survive their context without a row, as after a crash before the transaction."""
     async with blobs.receive(limits.BLOB_BYTES_MAX) as incoming:
         await incoming.write(data)

@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob, Received, store
+from deedbox.kernel.blobs import Blob, ReceivedBlob, store
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
 from deedbox.kernel.errors import LostFile, TooLarge, Unavailable
 from tests.conftest import HandClock
@@ -198,7 +198,7 @@ async def test_a_write_cancelled_while_it_is_under_way_never_loses_a_file_that_a
 
 
 async def test_the_file_of_a_failed_transaction_goes_with_the_next_sweep(shelf: Shelf, db: Database) -> None:
-    def fail(tx: Tx, received: Received) -> None:
+    def fail(tx: Tx, received: ReceivedBlob) -> None:
         store.adopt(tx, received, "upl_1", NOW)
         raise LookupError
 

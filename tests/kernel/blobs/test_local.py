@@ -14,7 +14,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import local
 from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.db import Database
-from deedbox.kernel.errors import Code, SetupError, Unavailable
+from deedbox.kernel.errors import ErrorCode, SetupError, Unavailable
 from tests.kernel.blobs.shelves import files_in as files
 from tests.kernel.blobs.shelves import put, receive
 
@@ -82,7 +82,7 @@ async def test_a_full_disk_refuses_an_upload_and_leaves_nothing(tmp_path: Path) 
         blobs = LocalBlobs(tmp_path / "disk" / "blobs")
         with pytest.raises(Unavailable) as refusal:
             await receive(blobs, bytes(3 * limits.MB))
-        assert refusal.value.code == Code.STORAGE_FULL
+        assert refusal.value.code == ErrorCode.STORAGE_FULL
         assert files(blobs) == set()
         assert (await receive(blobs, b"there is room again")).blob.size_bytes == 19
 

@@ -14,9 +14,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import store
 from deedbox.kernel.blobs.s3 import S3Blobs, held
 from deedbox.kernel.db import Database
-from deedbox.kernel.errors import Code, NotFound, SetupError, Unavailable
+from deedbox.kernel.errors import ErrorCode, NotFound, SetupError, Unavailable
 from deedbox.kernel.s3.bucket import Bucket
-from deedbox.kernel.s3.place import Access, Place
+from deedbox.kernel.s3.place import Access, BucketPrefix
 from tests.kernel.blobs.shelves import NOW, put, receive, release, rows
 from tests.s3 import Fault, Proxy, Store, client, names, spoiling
 
@@ -106,7 +106,7 @@ async def test_a_full_store_refuses_an_upload_and_leaves_nothing(line: Line, siz
     line.proxy.spoil("full", limits.S3_ATTEMPTS, method="PUT")
     with pytest.raises(Unavailable) as refusal:
         await receive(line.blobs, os.urandom(size))
-    assert refusal.value.code == Code.STORAGE_FULL
+    assert refusal.value.code == ErrorCode.STORAGE_FULL
     line.proxy.faults.clear()
     assert names(line.bucket) == set()
 
@@ -115,22 +115,22 @@ async def test_a_store_that_fails_for_long_is_unavailable_and_asked_only_so_ofte
     line.proxy.spoil("500", 100)
     with pytest.raises(Unavailable, match="InternalError") as refusal:
         await line.blobs.read(f"ab/ab{'0' * 62}.{'0' * 16}", 10)
-    assert (refusal.value.status, refusal.value.code) == (503, Code.STORAGE_UNAVAILABLE)
+    assert (refusal.value.status, refusal.value.code) == (503, ErrorCode.STORAGE_UNAVAILABLE)
     assert len(line.proxy.seen) == limits.S3_ATTEMPTS
 
 
 async def test_a_store_that_is_away_is_unavailable_and_refused_at_start(s3_store: Store) -> None:
-    blobs = S3Blobs(Bucket(Place("test"), s3_store.access("http://127.0.0.1:9")))
+    blobs = S3Blobs(Bucket(BucketPrefix("test"), s3_store.access("http://127.0.0.1:9")))
     with pytest.raises(Unavailable) as refusal:
         await blobs.read(f"ab/ab{'0' * 62}.{'0' * 16}", 10)
-    assert refusal.value.code == Code.STORAGE_UNAVAILABLE
+    assert refusal.value.code == ErrorCode.STORAGE_UNAVAILABLE
     with pytest.raises(SetupError, match="DEEDBOX_S3_ENDPOINT"):
         await blobs.check()
     await blobs.close()
 
 
 async def test_a_bucket_that_does_not_exist_is_named_at_start(s3_store: Store) -> None:
-    blobs = S3Blobs(Bucket(Place("nobody-made-this"), s3_store.access()))
+    blobs = S3Blobs(Bucket(BucketPrefix("nobody-made-this"), s3_store.access()))
     with pytest.raises(SetupError, match="s3://nobody-made-this: the bucket does not exist") as refusal:
         await blobs.check()
     assert refusal.value.next_step == "Make the bucket, or correct the address."
@@ -154,7 +154,7 @@ async def test_a_start_without_credentials_says_which_settings_give_them(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path))
-    blobs = S3Blobs(Bucket(Place("test"), Access(s3_store.address)))
+    blobs = S3Blobs(Bucket(BucketPrefix("test"), Access(s3_store.address)))
     with pytest.raises(SetupError, match="DEEDBOX_S3_ACCESS_KEY"):
         await blobs.check()
     await blobs.close()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
@@ -26,7 +26,7 @@ async def test_the_same_bytes_adopted_at_once_conflict_with_nobody(db: Database)
     def adopt(tx: Tx, number: int) -> str:
         nonlocal runs
         runs += 1
-        received = Received(Blob(sha256, 3, f"ab/{number:032}"))
+        received = ReceivedBlob(Blob(sha256, 3, f"ab/{number:032}"))
         return blobs.adopt(tx, received, f"doc_{number}", NOW).location
 
     first = await db.write(lambda tx: adopt(tx, 0))
@@ -41,7 +41,9 @@ async def test_the_same_bytes_adopted_at_once_conflict_with_nobody(db: Database)
 async def test_several_new_files_take_two_statements(db: Database) -> None:
     def adopt(tx: Tx) -> int:
         counted = Counted(tx)
-        received = [Received(Blob(f"{number:02x}" * 32, number, f"{number:02x}/{number:032}")) for number in range(20)]
+        received = [
+            ReceivedBlob(Blob(f"{number:02x}" * 32, number, f"{number:02x}/{number:032}")) for number in range(20)
+        ]
         assert blobs.adopt_all(counted, received, "doc_1", NOW) == [one.blob for one in received]
         return len(counted.statements)
 
@@ -52,8 +54,8 @@ async def test_several_new_files_take_two_statements(db: Database) -> None:
 async def test_of_files_with_the_same_bytes_one_is_kept_whether_they_come_together_or_were_there_before(
     db: Database,
 ) -> None:
-    def received(number: int) -> Received:
-        return Received(Blob(f"{number % 3:02x}" * 32, 5, f"{number % 3:02x}/{number:032}"))
+    def received(number: int) -> ReceivedBlob:
+        return ReceivedBlob(Blob(f"{number % 3:02x}" * 32, 5, f"{number % 3:02x}/{number:032}"))
 
     def adopt(tx: Tx, numbers: list[int], owner: str) -> list[str]:
         return [one.location for one in blobs.adopt_all(tx, [received(number) for number in numbers], owner, NOW)]
@@ -65,7 +67,7 @@ async def test_of_files_with_the_same_bytes_one_is_kept_whether_they_come_togeth
 
 
 async def test_of_several_files_none_is_kept_if_one_was_condemned(db: Database) -> None:
-    received = [Received(Blob(f"{number:02x}" * 32, 5, f"{number:02x}/{number:032}")) for number in range(3)]
+    received = [ReceivedBlob(Blob(f"{number:02x}" * 32, 5, f"{number:02x}/{number:032}")) for number in range(3)]
     await db.write(lambda tx: blobs.condemn(tx, [received[1].blob.location], NOW))
     with pytest.raises(Unavailable, match="took too long"):
         await db.write(lambda tx: blobs.adopt_all(tx, received, "doc_1", NOW))
@@ -81,7 +83,7 @@ async def _stored(db: Database) -> tuple[int, ...]:
 async def test_a_file_that_new_owners_share_while_its_last_owner_lets_go_stays(postgres_url: str) -> None:
     sha256, shared, released = "cd" * 32, threading.Event(), threading.Event()
     db = PostgresDatabase(postgres_url)
-    await db.write(lambda tx: blobs.adopt(tx, Received(Blob(sha256, 3, "cd/1")), "tpl_1", NOW))
+    await db.write(lambda tx: blobs.adopt(tx, ReceivedBlob(Blob(sha256, 3, "cd/1")), "tpl_1", NOW))
 
     def share(tx: Tx) -> None:
         blobs.share(tx, [sha256], ["doc_1", "doc_2"])

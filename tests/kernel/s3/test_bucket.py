@@ -14,7 +14,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import Conflict, NotFound, Unavailable
 from deedbox.kernel.s3.bucket import Bucket, Lock
 from deedbox.kernel.s3.multipart import Multipart
-from deedbox.kernel.s3.place import Place, place
+from deedbox.kernel.s3.place import BucketPrefix, place
 from tests.s3 import Proxy, Store, client, names, spoiling
 
 
@@ -157,13 +157,13 @@ def test_a_listing_goes_on_over_its_pages(s3_store: Store, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("url", "found"),
     [
-        ("s3://files", Place("files")),
-        ("s3://files/", Place("files")),
-        ("s3://my.files-1/a/b/", Place("my.files-1", "a/b/")),
-        ("s3://files/deedbox", Place("files", "deedbox/")),
+        ("s3://files", BucketPrefix("files")),
+        ("s3://files/", BucketPrefix("files")),
+        ("s3://my.files-1/a/b/", BucketPrefix("my.files-1", "a/b/")),
+        ("s3://files/deedbox", BucketPrefix("files", "deedbox/")),
     ],
 )
-def test_a_place_is_a_bucket_and_a_prefix(url: str, found: Place) -> None:
+def test_a_place_is_a_bucket_and_a_prefix(url: str, found: BucketPrefix) -> None:
     assert place(url) == found
     assert place(str(found)) == found
 
@@ -196,4 +196,4 @@ print([name for name in ("boto3", "botocore") if name in sys.modules])
 
 def test_a_secret_is_in_no_text_of_a_bucket(s3_store: Store) -> None:
     assert "test-secret" not in repr(s3_store.access())
-    assert "test-secret" not in repr(vars(Bucket(Place("files"), s3_store.access())))
+    assert "test-secret" not in repr(vars(Bucket(BucketPrefix("files"), s3_store.access())))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deedbox.search.answers.support import Quote, Source, checked
+from deedbox.search.answers.support import Quote, Source, check_sentence
 
 LIES = [
     # the kind, the passage, what is true, what is a lie
@@ -215,16 +215,16 @@ TRUE = [
 
 
 def is_supported(passage: str, sentence: str) -> bool:
-    return checked(sentence, [Quote(1, passage)], [Source(passage)]).supported
+    return check_sentence(sentence, [Quote(1, passage)], [Source(passage)]).supported
 
 
 @pytest.mark.parametrize(("kind", "passage", "truth", "lie"), LIES, ids=KINDS)
 def test_a_lie_is_refused_where_the_truth_passes(kind: str, passage: str, truth: str, lie: str) -> None:
-    assert checked(truth, [Quote(1, passage)], [Source(passage)]).reason is None, kind
+    assert check_sentence(truth, [Quote(1, passage)], [Source(passage)]).reason is None, kind
     assert not is_supported(passage, lie), kind
     assert is_supported(passage, passage), kind
 
 
 @pytest.mark.parametrize(("passage", "sentence"), TRUE)
 def test_true_sentences_in_other_words_pass(passage: str, sentence: str) -> None:
-    assert checked(sentence, [Quote(1, passage)], [Source(passage)]).reason is None
+    assert check_sentence(sentence, [Quote(1, passage)], [Source(passage)]).reason is None

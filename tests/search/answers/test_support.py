@@ -4,7 +4,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.search.answers import sentences
-from deedbox.search.answers.support import Quote, Sentence, Source, checked
+from deedbox.search.answers.support import Quote, Sentence, Source, check_sentence
 
 LEASE = """The tenant shall pay a rent of EUR 1,250.50 on the first day of each month. The deposit is three months of
 rent.
@@ -16,7 +16,7 @@ SOURCES = [Source(LEASE, "lease of the mill", "Rent"), Source(RECIPE, "recipe")]
 
 
 def check(text: str, *quotes: tuple[int, str]) -> Sentence:
-    return checked(text, [Quote(number, words) for number, words in quotes], SOURCES)
+    return check_sentence(text, [Quote(number, words) for number, words in quotes], SOURCES)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_sentence_that_says_more_is_marked_with_the_reason(
 def test_the_same_words_in_another_order_are_beyond_the_check() -> None:
     """What it does not prove, written down: docs/how-to/answers.md says so."""
     source = Source("The landlord pays the tenant EUR 500.")
-    made = checked(
+    made = check_sentence(
         "The tenant pays the landlord EUR 500.", [Quote(1, "The landlord pays the tenant EUR 500")], [source]
     )
     assert made.supported
@@ -114,29 +114,29 @@ def test_the_same_words_in_another_order_are_beyond_the_check() -> None:
 def test_a_number_of_another_row_of_a_table_is_marked() -> None:
     table = Source("name: Alma | owes: 500\nname: Boris | owes: 70\n")
     quote = [Quote(1, "name: Boris | owes: 70")]
-    assert checked("Boris owes 70.", quote, [table]).supported
+    assert check_sentence("Boris owes 70.", quote, [table]).supported
     assert (
-        checked("Boris owes 500.", quote, [table]).reason
+        check_sentence("Boris owes 500.", quote, [table]).reason
         == "The number 500 is not in the sentences that it quotes from, or not as often."
     )
 
 
 def test_a_quote_that_stands_twice_counts_where_it_fits() -> None:
     twice = Source("The fee is due in May. Acme pays. The fee is due in June.")
-    assert checked("The fee is due in June.", [Quote(1, "The fee is due in")], [twice]).supported
-    assert not checked("The fee is due in July.", [Quote(1, "The fee is due in")], [twice]).supported
+    assert check_sentence("The fee is due in June.", [Quote(1, "The fee is due in")], [twice]).supported
+    assert not check_sentence("The fee is due in July.", [Quote(1, "The fee is due in")], [twice]).supported
 
 
 def test_other_languages_are_checked_by_the_same_rules() -> None:
     lease = Source("Der Mieter haftet nicht für Schäden durch Wasser. 敷金は家賃の三か月分です。")
     quote = [Quote(1, "haftet nicht für Schäden durch Wasser")]
-    assert checked("Der Mieter haftet nicht für Schäden durch Wasser.", quote, [lease]).supported
-    assert checked("Der Mieter haftet für Schäden durch Wasser.", quote, [lease]).reason == (
+    assert check_sentence("Der Mieter haftet nicht für Schäden durch Wasser.", quote, [lease]).supported
+    assert check_sentence("Der Mieter haftet für Schäden durch Wasser.", quote, [lease]).reason == (
         "The passage has a negation that it leaves out."
     )
     japanese = [Quote(1, "敷金は家賃の三か月分")]
-    assert checked("敷金は家賃の三か月分です。", japanese, [lease]).supported
-    assert not checked("敷金は家賃の六か月分です。", japanese, [lease]).supported
+    assert check_sentence("敷金は家賃の三か月分です。", japanese, [lease]).supported
+    assert not check_sentence("敷金は家賃の六か月分です。", japanese, [lease]).supported
 
 
 def test_sentences_end_where_people_see_their_end() -> None:
@@ -156,5 +156,5 @@ def test_a_sentence_is_checked_in_no_time_whatever_it_is() -> None:
     """Every expression that reads text is linear: what would hang does so here."""
     for sign in ("a", "1", "1,", ".", "\n", " ", "[1", "-", "n't ", "“"):
         long = sign * (20_000 // len(sign))
-        made = checked(long, [Quote(1, long[: limits.ANSWER_QUOTE_CHARS])], [Source(long)])
+        made = check_sentence(long, [Quote(1, long[: limits.ANSWER_QUOTE_CHARS])], [Source(long)])
         assert isinstance(made.supported, bool)

@@ -14,7 +14,7 @@ from deedbox.search.embed import encoder, install, models, sentencepiece
 from deedbox.search.embed.inference import LoadedModel
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.embed.nodes import INPUT
-from deedbox.search.embed.turns import Part
+from deedbox.search.embed.turns import WindowPart
 from deedbox.search.upload import Extraction
 from tests.search.embed import encoders, tiny
 from tests.search.embed.encoders import PIECES, Arrays
@@ -108,7 +108,10 @@ def test_a_text_longer_than_the_window_is_the_mean_of_its_windows(tmp_path: Path
     small = engine(tmp_path, window=12)
     first, second = "the tenant pays rent " * 2 + "the tenant", "rent pays the rent " * 2 + "pays the"
     assert small.room == 10
-    assert [count for count, _ in small.read([Part(first, 0, 9), Part(f"{first} {second}", 0, 9)])] == [1, 2]
+    assert [count for count, _ in small.read([WindowPart(first, 0, 9), WindowPart(f"{first} {second}", 0, 9)])] == [
+        1,
+        2,
+    ]
     halves = np.mean(small.vectors([first, second]), axis=0)
     (whole,) = small.vectors([f"{first} {second}"])
     assert np.allclose(whole, halves / np.linalg.norm(halves), atol=1e-6)
@@ -117,7 +120,7 @@ def test_a_text_longer_than_the_window_is_the_mean_of_its_windows(tmp_path: Path
 def test_no_run_of_the_model_reads_more_than_the_window(tmp_path: Path) -> None:
     model = engine(tmp_path)
     text = "the tenant pays rent " * 5000
-    ((count, read),) = model.read([Part(text, 0, 3)])
+    ((count, read),) = model.read([WindowPart(text, 0, 3)])
     assert (count, len(read)) == (-(-20_000 // (encoder.WINDOW - 2)), 3)
     spans = model.spans(Extraction(text, None, []), 10_000, 0)
     assert all(model.length(text[start:end]) <= encoder.WINDOW - 2 for start, end in spans)
@@ -199,4 +202,4 @@ def test_files_that_are_no_encoder_are_refused(tmp_path: Path, spoil: Callable[[
     spoil(folder)
     with pytest.raises(BadRequest, match=reason):
         unpacked_and_installed(folder, place)
-    assert models.installed(place) == []
+    assert models.list_models(place) == []

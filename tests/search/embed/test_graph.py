@@ -70,7 +70,7 @@ def test_8_bit_integers_give_nearly_the_same_vector(seed: int) -> None:
 
 def test_each_column_has_its_own_scale() -> None:
     matrix = np.array([[1000.0, 0.001, 0.0], [-500.0, 0.0005, 0.0]], np.float32)
-    whole, scale = graph.quantised(matrix)
+    whole, scale = graph.quantize(matrix)
     assert whole.tolist() == [[127, 127, 0], [-64, 64, 0]]
     assert np.allclose(whole * scale, matrix, rtol=0.01)
 

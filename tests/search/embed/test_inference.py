@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.search.embed import graph, models
 from deedbox.search.embed.inference import LoadedModel
 from deedbox.search.embed.nodes import Precision
-from deedbox.search.embed.turns import Part
+from deedbox.search.embed.turns import WindowPart
 from deedbox.search.embed.vectors import unit
 from deedbox.search.upload import Extraction
 from tests.search.embed import oracle, tiny
@@ -63,7 +63,7 @@ def test_chunks_leave_room_for_the_prefix() -> None:
     text, prefix = "the tenant pays rent . " * 40, "no rent no rent ? "
     for before, fits in (("", False), (prefix, True)):
         found = engine.spans(Extraction(text, None, []), 1000, 0, before)
-        windows = {count for count, _ in engine.read([Part(prefix + text[a:b], 0, 9) for a, b in found[:-1]])}
+        windows = {count for count, _ in engine.read([WindowPart(prefix + text[a:b], 0, 9) for a, b in found[:-1]])}
         assert (windows == {1}) is fits
 
 
@@ -133,7 +133,7 @@ def test_chunks_are_never_larger_than_the_window_whatever_size_is_asked_for() ->
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf, 0.0])
 def test_a_vector_without_direction_is_an_error_and_not_an_answer(broken: float) -> None:
-    with pytest.raises(DeedboxError, match="install the model again"):
+    with pytest.raises(ServiceError, match="install the model again"):
         unit(np.full(8, broken, np.float32))
 
 

@@ -103,7 +103,7 @@ def test_a_prefix_that_leaves_no_room_for_the_text_is_refused(tmp_path: Path, pr
         install.install_folder(
             tiny.write(tmp_path / "tiny"), "tiny", tmp_path / "models", tiny.unseen, {"passage": prefix}
         )
-    assert models.installed(tmp_path / "models") == []
+    assert models.list_models(tmp_path / "models") == []
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_files_that_make_no_model_are_refused_by_name(tmp_path: Path, name: str,
     (source / name).write_bytes(content)
     with pytest.raises(BadRequest, match=reason):
         installed(source, place)
-    assert (models.installed(place), hidden(place)) == ([], [])
+    assert (models.list_models(place), hidden(place)) == ([], [])
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
@@ -143,7 +143,7 @@ def test_weights_that_give_no_numbers_are_refused(tmp_path: Path) -> None:
     save_file(broken, source / "model.safetensors")
     with pytest.raises(BadRequest, match="no number"):
         installed(source, tmp_path / "models")
-    assert models.installed(tmp_path / "models") == []
+    assert models.list_models(tmp_path / "models") == []
 
 
 def test_a_folder_whose_name_cannot_name_a_model_is_refused(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_an_installation_that_is_cut_short_leaves_nothing_and_can_be_repeated(tm
 
     with pytest.raises(Interrupted):
         install.install_folder(source, "tiny", place, stop)
-    assert (models.installed(place), hidden(place)) == ([], [])
+    assert (models.list_models(place), hidden(place)) == ([], [])
     assert installed(source, place) == models.current(place)
 
 
@@ -185,7 +185,7 @@ def test_an_installation_that_is_killed_while_it_writes_can_be_repeated(tmp_path
     """)
     done = subprocess.run([sys.executable, "-c", killed], check=False)
     assert done.returncode == -signal.SIGKILL
-    assert models.installed(place) == []
+    assert models.list_models(place) == []
     assert len(hidden(place)) == 1
     assert installed(source, place) == models.current(place)
     assert hidden(place) == []

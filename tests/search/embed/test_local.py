@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import ErrorCode, Unavailable
 from deedbox.search.chunk import chunks
 from deedbox.search.embed import Prefixes, Role, install, models, recipe_name, vectors_of
 from deedbox.search.embed.local import LocalEmbedder
@@ -218,7 +218,7 @@ async def test_a_model_that_was_changed_under_a_running_server_is_not_used(place
     (place / "tiny" / models.TOKENIZER).write_bytes(b"{}")
     with pytest.raises(Unavailable) as refused:
         await embedder.embed(["the rent"], urgent=True)
-    assert refused.value.code == Code.BUSY
+    assert refused.value.code == ErrorCode.BUSY
     await embedder.close()
 
 

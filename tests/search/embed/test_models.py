@@ -22,12 +22,12 @@ def left_over(folder: Path) -> list[str]:
 
 def test_an_empty_or_missing_folder_has_no_model(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
-        assert (models.installed(folder), models.current(folder)) == ([], None)
+        assert (models.list_models(folder), models.current(folder)) == ([], None)
 
 
 def test_the_first_model_is_in_use_and_the_second_waits(tmp_path: Path) -> None:
     first, second = add(tmp_path, "first"), add(tmp_path, "another")
-    assert models.installed(tmp_path) == [second, first]
+    assert models.list_models(tmp_path) == [second, first]
     assert models.current(tmp_path) == first
 
 
@@ -59,14 +59,14 @@ def test_a_model_is_replaced_as_a_whole(tmp_path: Path) -> None:
 def test_half_a_model_is_none(tmp_path: Path, name: str) -> None:
     add(tmp_path, "one")
     (tmp_path / "one" / name).unlink()
-    assert (models.installed(tmp_path), models.current(tmp_path)) == ([], None)
+    assert (models.list_models(tmp_path), models.current(tmp_path)) == ([], None)
 
 
 @pytest.mark.parametrize("record", [b"", b"{}", b"\xff", b'{"name":"other","dimensions":1}'])
 def test_a_record_that_cannot_be_read_is_no_model(tmp_path: Path, record: bytes) -> None:
     add(tmp_path, "one")
     (tmp_path / "one" / models.RECORD).write_bytes(record)
-    assert models.installed(tmp_path) == []
+    assert models.list_models(tmp_path) == []
 
 
 @pytest.mark.parametrize("text", ["", "gone", "../one", "\xff\xfe"])
@@ -80,7 +80,7 @@ def test_what_a_killed_installation_left_is_cleared_by_the_next(tmp_path: Path) 
     add(tmp_path, "one")
     (tmp_path / ".unfinished-1234").mkdir()
     (tmp_path / ".unfinished-1234" / "model.onnx").write_bytes(b"half")
-    assert [model.name for model in models.installed(tmp_path)] == ["one"]
+    assert [model.name for model in models.list_models(tmp_path)] == ["one"]
     add(tmp_path, "two")
     assert left_over(tmp_path) == []
 
@@ -89,7 +89,7 @@ def test_a_model_taken_away_but_not_replaced_comes_back(tmp_path: Path) -> None:
     one = add(tmp_path, "one")
     (tmp_path / "one").rename(tmp_path / ".replaced-1234-one")
     add(tmp_path, "two")
-    assert one in models.installed(tmp_path)
+    assert one in models.list_models(tmp_path)
     assert left_over(tmp_path) == []
 
 
@@ -112,8 +112,8 @@ def test_processes_that_install_at_once_leave_whole_models(tmp_path: Path) -> No
     for worker in workers:
         worker.join()
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
-    assert [model.name for model in models.installed(tmp_path)] == ["other", "same"]
-    for model in models.installed(tmp_path):
+    assert [model.name for model in models.list_models(tmp_path)] == ["other", "same"]
+    for model in models.list_models(tmp_path):
         folder = tmp_path / model.name
         files = [(folder / name).read_bytes() for name in (models.GRAPH, models.TOKENIZER)]
         assert models.fingerprint(*files) == model.fingerprint

@@ -19,7 +19,7 @@ from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import TimedOut, Unavailable
 from deedbox.search.embed import Prefixes, Role
 from deedbox.search.embed.remote import RemoteEmbedder
-from deedbox.search.endpoint import Endpoint
+from deedbox.search.endpoint import ModelEndpoint
 from deedbox.search.upload import Extraction
 from tests.search.embed.loopback import Request, Response, serving
 
@@ -55,7 +55,9 @@ async def remote(answer: Callable[[Request], Response], key: str | None = KEY) -
         egress = Egress(LOOPBACK)
         secret = Secret(key) if key else None
         place = Path(folder) / "models"
-        embedder = RemoteEmbedder(egress, Endpoint(f"{address}/v1/", "some-model", secret), place, size=50, overlap=10)
+        embedder = RemoteEmbedder(
+            egress, ModelEndpoint(f"{address}/v1/", "some-model", secret), place, size=50, overlap=10
+        )
         try:
             yield embedder
         finally:
@@ -96,7 +98,7 @@ async def test_without_a_key_none_is_sent() -> None:
 async def test_prefixes_stand_before_questions_and_passages_alone(tmp_path: Path) -> None:
     endpoint, egress = LengthEndpoint(), Egress(LOOPBACK)
     with serving(endpoint) as address:
-        plain = Endpoint(f"{address}/v1", "m", None)
+        plain = ModelEndpoint(f"{address}/v1", "m", None)
         prefixes = Prefixes("query: ", "passage: ")
         embedder = RemoteEmbedder(egress, plain, tmp_path, prefixes, size=50, overlap=10)
         roles: list[Role | None] = ["query", "passage", None]
@@ -190,14 +192,14 @@ async def test_vectors_of_another_length_than_before_are_refused() -> None:
 async def test_the_dimensions_are_known_after_a_restart(tmp_path: Path, note: str | None) -> None:
     egress = Egress(LOOPBACK)
     with serving(LengthEndpoint()) as address:
-        first = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
+        first = RemoteEmbedder(egress, ModelEndpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
         await first.embed(["one"], urgent=True)
         if note is not None:
             for path in tmp_path.iterdir():
                 path.write_text(note)
-        again = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
+        again = RemoteEmbedder(egress, ModelEndpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
         assert again.dimensions == (3 if note is None else 0)
-        other = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "n", None), tmp_path, size=50, overlap=10)
+        other = RemoteEmbedder(egress, ModelEndpoint(f"{address}/v1", "n", None), tmp_path, size=50, overlap=10)
         assert other.dimensions == 0
         assert (await again.embed(["one"], urgent=True)).shape == (1, 3)
     await egress.close()
@@ -221,7 +223,7 @@ async def test_an_answer_beyond_all_bounds_is_refused(monkeypatch: pytest.Monkey
 async def test_an_address_inside_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
     with serving(LengthEndpoint()) as address:
         egress = Egress()
-        embedder = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
+        embedder = RemoteEmbedder(egress, ModelEndpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
         with pytest.raises(Unavailable, match="not public"):
             await embedder.embed(["one"], urgent=True)
         await embedder.close()
@@ -243,7 +245,7 @@ async def test_another_endpoint_or_model_is_another_recipe(tmp_path: Path) -> No
     egress = Egress()
 
     def recipe(url: str, model: str) -> str:
-        return RemoteEmbedder(egress, Endpoint(url, model, None), tmp_path, size=50, overlap=10).recipe
+        return RemoteEmbedder(egress, ModelEndpoint(url, model, None), tmp_path, size=50, overlap=10).recipe
 
     recipes: list[Any] = [recipe("https://a.example/v1", "m"), recipe("https://b.example/v1", "m")]
     recipes += [recipe("https://a.example/v1", "n")]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.embed.turns import Part, Read, Share, Turns
+from deedbox.search.embed.turns import EmbeddingTurns, Read, Share, WindowPart
 from deedbox.search.embed.vectors import of_windows
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ class Model:
     """Reads when it is told to. A window's vector is made of its text and number; `dense` windows hold half as much."""
 
     def __init__(self, *, dense: bool = False) -> None:
-        self.calls: list[list[Part]] = []
+        self.calls: list[list[WindowPart]] = []
         self.may = asyncio.Semaphore(0)
         self.dense = dense
 
@@ -27,14 +27,14 @@ class Model:
         for _ in range(calls):
             self.may.release()
 
-    async def read(self, parts: Sequence[Part]) -> list[Read]:
+    async def read(self, parts: Sequence[WindowPart]) -> list[Read]:
         self.calls.append(list(parts))
         await self.may.acquire()
         if any("broken" in part.text for part in parts):
             raise RuntimeError("a broken text")
         return [self.one(part) for part in parts]
 
-    def one(self, part: Part) -> Read:
+    def one(self, part: WindowPart) -> Read:
         windows = max(1, -(-len(part.text) // (WINDOW // 2 if self.dense else WINDOW)))
         asked = range(part.first, min(windows, part.first + part.most))
         return windows, [vector(part.text, number).tobytes() for number in asked]
@@ -48,8 +48,8 @@ def expected(text: str, windows: int) -> bytes:
     return of_windows([vector(text, number) for number in range(windows)]).tobytes()
 
 
-def of(model: Model, texts: int = 4, windows: int = 4) -> Turns:
-    return Turns(model.read, lambda: Share(texts, windows))
+def of(model: Model, texts: int = 4, windows: int = 4) -> EmbeddingTurns:
+    return EmbeddingTurns(model.read, lambda: Share(texts, windows))
 
 
 async def until_calls(model: Model, number: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from deedbox.kernel import limits, turns
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed, Sink, Stream
-from deedbox.search.extract import Extractor, extract, packed
+from deedbox.search.extract import Extractor, extract, pack_pieces
 from deedbox.search.extract.kinds import KINDS, PICTURES, kind_of
 from deedbox.search.upload import Extraction
 from tests.faults.hostile import STALLER, handmade
@@ -161,12 +161,12 @@ async def test_a_file_may_come_in_pieces(extractor: Extractor) -> None:
 @pytest.mark.parametrize(
     ("pieces", "answer"),
     [
-        ([*packed(Extraction("abc", None, []))], {"text_length": -1, "pages": None}),
-        ([*packed(Extraction("abc", None, []))], {"text_length": limits.EXTRACTED_CHARS + 1, "pages": None}),
-        ([*packed(Extraction("abc", None, []))], {"text_length": 3}),
-        ([*packed(Extraction("abc", None, []))], None),
-        ([*packed(Extraction("abc", [0, 9], []))], {"text_length": 3, "pages": 2}),
-        ([*packed(Extraction("a\x00c", None, []))], {"text_length": 3, "pages": None}),
+        ([*pack_pieces(Extraction("abc", None, []))], {"text_length": -1, "pages": None}),
+        ([*pack_pieces(Extraction("abc", None, []))], {"text_length": limits.EXTRACTED_CHARS + 1, "pages": None}),
+        ([*pack_pieces(Extraction("abc", None, []))], {"text_length": 3}),
+        ([*pack_pieces(Extraction("abc", None, []))], None),
+        ([*pack_pieces(Extraction("abc", [0, 9], []))], {"text_length": 3, "pages": 2}),
+        ([*pack_pieces(Extraction("a\x00c", None, []))], {"text_length": 3, "pages": None}),
         ([b"no text"], {"text_length": 3, "pages": None}),
     ],
 )

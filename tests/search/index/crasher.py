@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from deedbox.kernel import limits
-from deedbox.search.index import Change
+from deedbox.search.index import IndexChange
 from deedbox.search.index.local import LocalIndex
 from tests.search.index.model import DIMENSIONS, change
 
@@ -15,7 +15,7 @@ UPLOADS = 12
 REWRITE_ROWS = 30
 
 
-def nth(seed: int, number: int) -> Change:
+def nth(seed: int, number: int) -> IndexChange:
     random_ = random.Random(f"{seed}/{number}")
     return change(f"upl_{random_.randrange(UPLOADS):02d}", random_)
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.search.index import Change, Entry, Hit, Index
-from deedbox.search.index.analysis import asked, of_text
+from deedbox.search.index import ChunkEntry, Hit, Index, IndexChange
+from deedbox.search.index.analysis import of_text, query_terms
 
 DIMENSIONS = 32
 WORDS = [
@@ -23,21 +23,23 @@ def vector(random_: random.Random) -> NDArray[np.float32]:
     return np.asarray(drawn / np.linalg.norm(drawn), np.float32)
 
 
-def entry(number: int, text: str, vector_: NDArray[np.float32]) -> Entry:
-    return Entry(number, text, vector_.astype("<f4").tobytes())
+def entry(number: int, text: str, vector_: NDArray[np.float32]) -> ChunkEntry:
+    return ChunkEntry(number, text, vector_.astype("<f4").tobytes())
 
 
-def change(upload_id: str, random_: random.Random, most: int = 4) -> Change:
+def change(upload_id: str, random_: random.Random, most: int = 4) -> IndexChange:
     """Up to so many new entries for the upload; none deletes it."""
     count = random_.randint(0, most)
-    return Change(upload_id, [entry(n, " ".join(random_.choices(WORDS, k=5)), vector(random_)) for n in range(count)])
+    return IndexChange(
+        upload_id, [entry(n, " ".join(random_.choices(WORDS, k=5)), vector(random_)) for n in range(count)]
+    )
 
 
 class Model:
     def __init__(self) -> None:
-        self.entries: dict[str, list[Entry]] = {}
+        self.entries: dict[str, list[ChunkEntry]] = {}
 
-    def apply(self, changes: Iterable[Change]) -> None:
+    def apply(self, changes: Iterable[IndexChange]) -> None:
         for made in changes:
             self.entries[made.upload_id] = made.entries
 
@@ -55,7 +57,7 @@ class Model:
 
     def having(self, query: str, only: Collection[str] | None = None) -> set[Place]:
         """The chunks that have a term of the query."""
-        wanted = {term for word in asked(query) for term in word.terms}
+        wanted = {term for word in query_terms(query) for term in word.terms}
         return {
             (upload_id, kept.number)
             for upload_id, entries in self.entries.items()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deedbox.kernel import limits
 from deedbox.search.index import analysis
-from deedbox.search.index.analysis import Marker, asked, highlights, of_text
+from deedbox.search.index.analysis import Marker, highlights, of_text, query_terms
 
 
 def meets(text: str, query: str) -> bool:
@@ -17,7 +17,7 @@ def meets(text: str, query: str) -> bool:
 
 
 def terms(query: str, *spoken: str) -> set[str]:
-    return {term for word in asked(query, spoken) for term in word.terms}
+    return {term for word in query_terms(query, spoken) for term in word.terms}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_another_word_is_not_found(text: str, query: str) -> None:
 
 def test_terms_count_as_often_as_their_words_occur_and_stop_words_half() -> None:
     said = [(("seal",), 2), (("the",), 1), (("of",), 0.5), (("annex",), 1)]
-    assert [word[:2] for word in asked("Seal the SEALS of the annex")] == said
+    assert [word[:2] for word in query_terms("Seal the SEALS of the annex")] == said
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_terms_count_as_often_as_their_words_occur_and_stop_words_half() -> None
     ],
 )
 def test_the_stop_words_of_a_query_are_those_of_its_language(query: str, stops: set[str]) -> None:
-    assert {word.terms[0] for word in asked(query) if word.share < 1} == stops
+    assert {word.terms[0] for word in query_terms(query) if word.share < 1} == stops
 
 
 GERMAN = "Die Kündigung der Wohnung ist für beide Mieter und auch für das Haus schriftlich nach dem Vertrag von 2024."
@@ -118,7 +118,7 @@ def test_inflected_words_meet_by_their_script(text: str, query: str) -> None:
 
 
 def test_a_word_is_asked_for_in_every_language_that_is_spoken_and_a_number_once() -> None:
-    assert asked("Leasing 2024", ["de", "fr"]) == [
+    assert query_terms("Leasing 2024", ["de", "fr"]) == [
         (("leas", "leasing/de", "leasing/fr"), 1, ("@leas",)),
         (("2024",), 1, ("@2024",)),
     ]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from deedbox.kernel import limits
 from deedbox.search.index import IndexUnusable, bits, terms
 from deedbox.search.index.analysis import of_text
-from deedbox.search.index.bits import Vectors, code_bytes, distances, empty, packed, unit
-from deedbox.search.index.terms import Terms
+from deedbox.search.index.bits import Vectors, code_bytes, distances, empty, pack, unit
+from deedbox.search.index.terms import ChunkTerms
 
 DIMENSIONS = 384
 Floats = NDArray[np.float32]
@@ -28,11 +28,11 @@ def clustered(count: int, seed: int) -> Floats:
 
 def vectors(rows: Floats, per_upload: int = 4) -> Vectors:
     order = np.arange(len(rows), dtype=np.uint32)
-    return Vectors(packed(rows), order // per_upload, order % per_upload, order, rows, wordless(len(rows)))
+    return Vectors(pack(rows), order // per_upload, order % per_upload, order, rows, wordless(len(rows)))
 
 
-def wordless(count: int) -> Terms:
-    return Terms(np.zeros(count, np.int64), np.zeros(count, np.uint32), np.zeros(0, np.uint32))
+def wordless(count: int) -> ChunkTerms:
+    return ChunkTerms(np.zeros(count, np.int64), np.zeros(count, np.uint32), np.zeros(0, np.uint32))
 
 
 def recall(index: Vectors, rows: Floats, queries: Floats, only: NDArray[np.uint32] | None = None) -> float:
@@ -64,8 +64,8 @@ def test_bits_of_all_the_code_find_more_than_one_for_each_component(monkeypatch:
     monkeypatch.setattr(limits, "CANDIDATES_PER_HIT", 1)
     rows, queries = clustered(20_000, 1), clustered(40, 2)
     found = recall(vectors(rows), rows, queries)
-    monkeypatch.setattr(bits, "packed", lambda rows: np.packbits(np.pad(rows > 0, ((0, 0), (0, 128))), axis=1))
-    plain = dataclasses.replace(vectors(rows), codes=bits.packed(rows))
+    monkeypatch.setattr(bits, "pack", lambda rows: np.packbits(np.pad(rows > 0, ((0, 0), (0, 128))), axis=1))
+    plain = dataclasses.replace(vectors(rows), codes=bits.pack(rows))
     assert found > recall(plain, rows, queries)
 
 
@@ -126,10 +126,10 @@ def test_distances_count_the_bits_that_differ(count: int, seed: int) -> None:
 @pytest.mark.parametrize("dimensions", [1, 3, 64, 65, 384, 500, 768, 1000])
 def test_bits_are_the_signs_along_directions_at_right_angles(dimensions: int) -> None:
     rows = np.random.default_rng(dimensions).standard_normal((200, dimensions)).astype(np.float32)
-    codes = packed(rows)
+    codes = pack(rows)
     assert codes.shape == (200, code_bytes(dimensions))
-    np.testing.assert_array_equal(packed(-rows), ~codes)
-    np.testing.assert_array_equal(packed(rows * 3), codes)
+    np.testing.assert_array_equal(pack(-rows), ~codes)
+    np.testing.assert_array_equal(pack(rows * 3), codes)
     # A row is near itself, and two that have nothing in common differ in about half of their bits.
     if dimensions >= 64:
         away = np.array([distances(codes, codes[at : at + 1]) for at in range(20)]) / (8 * code_bytes(dimensions))
@@ -139,8 +139,8 @@ def test_bits_are_the_signs_along_directions_at_right_angles(dimensions: int) ->
 
 def test_bits_and_scores_do_not_depend_on_the_rows_beside() -> None:
     rows = unit(clustered(100, 12))
-    alone = [packed(rows[at : at + 1])[0].tolist() for at in range(100)]
-    assert packed(rows).tolist() == alone
+    alone = [pack(rows[at : at + 1])[0].tolist() for at in range(100)]
+    assert pack(rows).tolist() == alone
     assert unit(rows * 7)[5].tolist() == unit(rows[5:6] * 7)[0].tolist()
 
 
@@ -174,17 +174,17 @@ def test_a_float_that_went_bad_ranks_last() -> None:
 def test_a_change_takes_out_the_dead_and_puts_in_the_new() -> None:
     rows = clustered(24, 10)
     stream = np.arange(48, dtype=np.uint32)
-    all_terms = Terms(np.arange(0, 48, 2), np.full(24, 2, np.uint32), stream)
+    all_terms = ChunkTerms(np.arange(0, 48, 2), np.full(24, 2, np.uint32), stream)
     before = dataclasses.replace(
-        vectors(rows[:16]), terms=Terms(all_terms.begins[:16], all_terms.lengths[:16], stream[:32])
+        vectors(rows[:16]), terms=ChunkTerms(all_terms.begins[:16], all_terms.lengths[:16], stream[:32])
     )
     new = Vectors(
-        packed(rows[16:]),
+        pack(rows[16:]),
         np.full(8, 9, np.uint32),
         np.arange(8, dtype=np.uint32),
         np.arange(16, 24, dtype=np.uint32),
         rows,
-        Terms(all_terms.begins[16:], all_terms.lengths[16:], stream),
+        ChunkTerms(all_terms.begins[16:], all_terms.lengths[16:], stream),
     )
     after = before.changed([1, 3], new)
     kept = [0, 1, 2, 3, 8, 9, 10, 11, *range(16, 24)]
@@ -205,7 +205,7 @@ def test_chunks_tell_how_often_they_have_a_term() -> None:
     said = [terms.numbers(of_text(text)) for text in ("lease of a lease", "", "seal; LEASES")]
     lengths = np.array([len(each) for each in said], np.uint32)
     index = dataclasses.replace(
-        vectors(clustered(3, 1)), terms=Terms(np.array([0, 4, 4]), lengths, np.concatenate(said))
+        vectors(clustered(3, 1)), terms=ChunkTerms(np.array([0, 4, 4]), lengths, np.concatenate(said))
     )
     wanted = np.array([terms.number("leas"), terms.number("seal"), terms.number("never")], np.uint32)
     counts, found = index.said(np.zeros(3, np.uint32), np.array([2, 0, 1], np.uint32), wanted)

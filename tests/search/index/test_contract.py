@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deedbox.kernel import limits
-from deedbox.search.index import Change, Hit, Index, Sieve
+from deedbox.search.index import Hit, Index, IndexChange, Sieve
 from deedbox.search.index.local import LocalIndex
 from tests.faults import FULL
 from tests.postgres import Cluster
@@ -69,8 +69,8 @@ def filled(index: Index, uploads: int, seed: int = 1) -> Model:
     return model
 
 
-def one(text: str, number: int = 0, seed: int = 0) -> Change:
-    return Change("upl_one", [entry(number, text, vector(random.Random(seed)))])
+def one(text: str, number: int = 0, seed: int = 0) -> IndexChange:
+    return IndexChange("upl_one", [entry(number, text, vector(random.Random(seed)))])
 
 
 def test_words_are_found_in_the_language_of_their_chunk_whatever_the_question_is_in(index: Index) -> None:
@@ -79,11 +79,13 @@ def test_words_are_found_in_the_language_of_their_chunk_whatever_the_question_is
         "Il contratto e le clausole della locazione sono nulli se non sono firmati",
         "The notice of termination is given to the tenant in writing",
     ]
-    index.apply([Change("upl_one", [entry(at, text, vector(random.Random(at))) for at, text in enumerate(texts)])], 1)
+    index.apply(
+        [IndexChange("upl_one", [entry(at, text, vector(random.Random(at))) for at, text in enumerate(texts)])], 1
+    )
     for query, number in (("Kündigungen", 0), ("clausola", 1), ("tenants", 2)):
         assert [hit.number for hit in index.words(query, 5)] == [number]
-    index.apply([Change("upl_one", [])], 2)
-    index.apply([Change("upl_two", [entry(0, texts[2], vector(random.Random(0)))])], 3)
+    index.apply([IndexChange("upl_one", [])], 2)
+    index.apply([IndexChange("upl_two", [entry(0, texts[2], vector(random.Random(0)))])], 3)
     assert [hit.upload_id for hit in index.words("tenants", 5)] == ["upl_two"]
     assert index.words("Kündigungen clausola", 5) == []
 
@@ -127,7 +129,7 @@ def test_a_sieve_loses_nothing_and_lets_nothing_else_through(index: Index, seed:
 
 
 def test_entries_replace_those_that_the_upload_had(index: Index) -> None:
-    index.apply([one("lease", 0), Change("upl_two", [entry(0, "seal", vector(random.Random(2)))])], 1)
+    index.apply([one("lease", 0), IndexChange("upl_two", [entry(0, "seal", vector(random.Random(2)))])], 1)
     index.apply([one("annex", 3)], 2)
     assert index.words("lease", 5) == []
     assert sorted(places(index.words("annex seal", 5))) == [("upl_one", 3), ("upl_two", 0)]
@@ -135,7 +137,7 @@ def test_entries_replace_those_that_the_upload_had(index: Index) -> None:
 
 
 def test_the_last_change_of_an_upload_in_one_call_is_the_true_one(index: Index) -> None:
-    index.apply([one("lease", 0), one("annex", 1), Change("upl_one", []), one("seal", 2)], 4)
+    index.apply([one("lease", 0), one("annex", 1), IndexChange("upl_one", []), one("seal", 2)], 4)
     assert index.words("lease annex", 5) == []
     assert places(index.words("seal", 5)) == [("upl_one", 2)]
     assert places(index.near(vector(random.Random(0)), 5)) == [("upl_one", 2)]
@@ -144,8 +146,8 @@ def test_the_last_change_of_an_upload_in_one_call_is_the_true_one(index: Index) 
 def test_a_deleted_upload_is_gone_from_the_very_next_search(index: Index) -> None:
     model = filled(index, 30)
     for number, gone in enumerate(sorted(model.entries)):
-        index.apply([Change(gone, [])], 31 + number)
-        model.apply([Change(gone, [])])
+        index.apply([IndexChange(gone, [])], 31 + number)
+        model.apply([IndexChange(gone, [])])
         assert gone not in {hit.upload_id for hit in index.near(vector(random.Random(number)), 200)}
         assert gone not in {hit.upload_id for hit in index.words("lease tenant deposit seal", 200)}
         assert_same(index, model, random.Random(number))
@@ -154,7 +156,7 @@ def test_a_deleted_upload_is_gone_from_the_very_next_search(index: Index) -> Non
 
 def test_deleting_what_is_not_there_is_harmless(index: Index) -> None:
     model = filled(index, 5)
-    index.apply([Change("upl_never", []), Change("upl_never", [])], 6)
+    index.apply([IndexChange("upl_never", []), IndexChange("upl_never", [])], 6)
     assert index.watermark == 6
     assert_same(index, model, random.Random(1))
 
@@ -182,8 +184,8 @@ def test_what_was_applied_is_there_after_reopening(opener: Opener, tmp_path: Pat
     index = opener(tmp_path / "index")
     model = filled(index, 25)
     for turn in range(4):
-        index.apply([Change(f"upl_{turn:03d}", [])], 26 + turn)
-        model.apply([Change(f"upl_{turn:03d}", [])])
+        index.apply([IndexChange(f"upl_{turn:03d}", [])], 26 + turn)
+        model.apply([IndexChange(f"upl_{turn:03d}", [])])
         index.close()
         index = opener(tmp_path / "index")
         assert index.watermark == 26 + turn
@@ -249,7 +251,7 @@ def test_candidates_of_entries_in_any_order_have_their_own_cosines(index: Index)
     random_ = random.Random(8)
     numbers = [7, 2, 900, 0, 41]
     vectors = {number: vector(random_) for number in numbers}
-    index.apply([Change("upl_a", [entry(number, "lease", vectors[number]) for number in numbers]), one("seal")], 1)
+    index.apply([IndexChange("upl_a", [entry(number, "lease", vectors[number]) for number in numbers]), one("seal")], 1)
     asked = vectors[900]
     found = {each.number: each.cosine for each in index.candidates(asked, "lease", 5, ["upl_a"])}
     # One is near; the others are there for their words.
@@ -274,7 +276,7 @@ def test_nothing_has_no_candidates(index: Index) -> None:
 def test_ties_are_broken_by_upload_and_number(index: Index) -> None:
     same = vector(random.Random(9))
     names = [f"upl_{letter}" for letter in "qjzacbkx"]
-    index.apply([Change(name, [entry(n, "the same lease", same) for n in (2, 0, 1)]) for name in names], 1)
+    index.apply([IndexChange(name, [entry(n, "the same lease", same) for n in (2, 0, 1)]) for name in names], 1)
     expected = [(name, number) for name in sorted(names) for number in (0, 1, 2)]
     for top in (1, 4, 7, 24):
         assert places(index.near(same, top)) == expected[:top]
@@ -290,7 +292,7 @@ def test_many_ties_are_broken_alike_whatever_the_order_of_arrival(opener: Opener
     for seed in (1, 2):
         random.Random(seed).shuffle(names)
         index = opener(tmp_path / str(seed))
-        index.apply([Change(name, [entry(0, "the same lease", same)]) for name in names], 1)
+        index.apply([IndexChange(name, [entry(0, "the same lease", same)]) for name in names], 1)
         answers.append((places(index.near(same, 3)), places(index.words("lease", 3))))
         index.close()
     assert answers[0] == answers[1] == ([(f"upl_{n:04d}", 0) for n in range(3)],) * 2
@@ -308,7 +310,7 @@ def test_no_query_raises(index: Index, query: str) -> None:
 def test_no_text_and_no_query_of_any_letters_raises(opener: Opener, text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         index = opener(Path(folder))
-        index.apply([one(text), Change("upl_two", [entry(0, "lease " + text, vector(random.Random(1)))])], 1)
+        index.apply([one(text), IndexChange("upl_two", [entry(0, "lease " + text, vector(random.Random(1)))])], 1)
         found = index.words(text, 5)
         # What has any term finds itself.
         assert not found or ("upl_one", 0) in places(found)
@@ -318,7 +320,7 @@ def test_no_text_and_no_query_of_any_letters_raises(opener: Opener, text: str) -
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, 3e38, 1e-45])
 def test_no_vector_makes_a_score_that_is_not_a_number(index: Index, value: float) -> None:
     odd = np.full(DIMENSIONS, value, np.float32)
-    index.apply([Change("upl_odd", [entry(0, "odd", odd)]), one("fine")], 1)
+    index.apply([IndexChange("upl_odd", [entry(0, "odd", odd)]), one("fine")], 1)
     for asked in (odd, vector(random.Random(1))):
         hits = index.near(asked, 5)
         assert len(hits) == 2
@@ -329,7 +331,7 @@ def test_a_vector_of_other_dimensions_is_refused_and_changes_nothing(index: Inde
     model = filled(index, 10)
     short = entry(0, "lease", vector(random.Random(0))[:5])
     with pytest.raises(ValueError, match="dimensions"):
-        index.apply([one("lease"), Change("upl_short", [short])], 99)
+        index.apply([one("lease"), IndexChange("upl_short", [short])], 99)
     with pytest.raises(ValueError, match="dimensions"):
         index.near(vector(random.Random(0))[:5], 5)
     assert index.watermark == 10
@@ -359,17 +361,17 @@ def test_searches_beside_changes_see_whole_states_and_nothing_deleted(index: Ind
                     if deleted and any(hit.upload_id == "upl_b" for hit in hits):
                         wrong.append("a deleted upload answered")
 
-    def version(number: int) -> Change:
-        return Change("upl_a", [entry(10 * number + n, "lease", vector(random.Random(n))) for n in range(3)])
+    def version(number: int) -> IndexChange:
+        return IndexChange("upl_a", [entry(10 * number + n, "lease", vector(random.Random(n))) for n in range(3)])
 
-    index.apply([version(0), Change("upl_b", [entry(0, "lease", vector(random.Random(5)))])], 1)
+    index.apply([version(0), IndexChange("upl_b", [entry(0, "lease", vector(random.Random(5)))])], 1)
     threads = [threading.Thread(target=search) for _ in range(3)]
     for thread in threads:
         thread.start()
     for number in range(1, 25):
         index.apply([version(number)], 1 + number)
         if number == 12:
-            index.apply([Change("upl_b", [])], 2 + number)
+            index.apply([IndexChange("upl_b", [])], 2 + number)
             gone.set()
     stop.set()
     for thread in threads:
@@ -403,9 +405,9 @@ def test_any_history_leaves_the_index_as_the_model(opener: Opener, batches: Batc
         index.close()
 
 
-def said(upload_id: str, text: str, name: str = "") -> Change:
+def said(upload_id: str, text: str, name: str = "") -> IndexChange:
     first, *others = (entry(number, part, vector(random.Random(number))) for number, part in enumerate(text.split("|")))
-    return Change(upload_id, [msgspec.structs.replace(first, name=name), *others])
+    return IndexChange(upload_id, [msgspec.structs.replace(first, name=name), *others])
 
 
 def test_a_star_stands_for_the_words_that_most_documents_have(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,7 +443,7 @@ def test_words_that_occur_nowhere_are_mended(index: Index) -> None:
     assert index.corrected(["contarct"], ["b"]) == {"contarct": "contract"}
     assert index.corrected(["contarct"], ["d"]) == {}, "of what a reader may not see, no word is told"
     assert index.corrected(["kontract"], ["a"]) == {"kontract": "contract"}, "nor is what stands there known"
-    index.apply([Change("b", []), Change("c", [])], 3)
+    index.apply([IndexChange("b", []), IndexChange("c", [])], 3)
     assert index.corrected(["contrst", "terminatino"]) == {}
 
 

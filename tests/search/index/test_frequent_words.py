@@ -8,7 +8,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx
-from deedbox.search.index import Change, Index
+from deedbox.search.index import Index, IndexChange
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.postgres.store import postings as posting_rows
 from deedbox.search.index.postgres.store.indexes import IndexRow
@@ -22,11 +22,11 @@ GERMAN = " die und der nicht für"
 """Makes a chunk one in German."""
 
 
-def changes(random_: random.Random) -> list[Change]:
+def changes(random_: random.Random) -> list[IndexChange]:
     """Chunks of 2 to 60 words, some in uploads of several."""
     odds = [2.0**-rank for rank in range(len(WORDS))]
     return [
-        Change(
+        IndexChange(
             f"upl_{upload:03d}",
             [
                 entry(
@@ -50,7 +50,7 @@ def both(postgres_url: str, tmp_path: Path) -> Iterator[tuple[Index, Index]]:
         for index in (local, other):
             random_ = random.Random(4)
             index.apply(changes(random_), 200)
-            index.apply([Change(f"upl_{upload:03d}", []) for upload in range(0, 200, 7)], 229)
+            index.apply([IndexChange(f"upl_{upload:03d}", []) for upload in range(0, 200, 7)], 229)
         yield local, other
         other.close()
     local.close()

@@ -8,7 +8,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from deedbox.kernel import limits
-from deedbox.search.index import Change
+from deedbox.search.index import IndexChange
 from deedbox.search.index.postgres.store import graphs
 from tests.search.index.model import entry
 from tests.search.index.on_postgres import postgres_indexes
@@ -22,7 +22,7 @@ def url(postgres_url: str) -> Iterator[str]:
     vectors = np.random.default_rng(7).standard_normal((CHUNKS, DIMENSIONS), np.float32)
     with postgres_indexes(postgres_url) as indexes:
         index = indexes.open(("wsp", "recipe"), DIMENSIONS)
-        index.apply([Change("upl_1", [entry(at, "lease", vector) for at, vector in enumerate(vectors)])], 1)
+        index.apply([IndexChange("upl_1", [entry(at, "lease", vector) for at, vector in enumerate(vectors)])], 1)
         yield postgres_url
         index.close()
 

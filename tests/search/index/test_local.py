@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import Change, IndexUnusable, files
+from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.search.index import IndexChange, IndexUnusable, files
 from deedbox.search.index.local import LocalIndex
 from tests.search.index.model import DIMENSIONS, WORDS, Model, assert_same, change, vector
 
@@ -78,7 +78,7 @@ def test_a_search_goes_on_in_files_that_were_rewritten_meanwhile(folder: Path) -
     filled(folder)
     index = opened(folder)
     before = index._view.vectors
-    index.apply([Change(f"upl_{number}", []) for number in range(19)], 99)
+    index.apply([IndexChange(f"upl_{number}", []) for number in range(19)], 99)
     for number in range(40):
         index.apply([change("upl_19", random.Random(number))], 100 + number)
     assert len(before.near(vector(random.Random(0)), 500).scores) == len(before)
@@ -110,7 +110,7 @@ def test_a_change_that_was_killed_halfway_can_be_made_again(folder: Path, stage:
     marks = ["manifest.json"] if stage == "words done" else ["manifest.json", "words/meta.json"]
     before = {name: (folder / name).read_bytes() for name in marks}
     random_ = random.Random(6)
-    changes = [Change("upl_3", []), change("upl_4", random_), change("upl_new", random_)]
+    changes = [IndexChange("upl_3", []), change("upl_4", random_), change("upl_new", random_)]
     index = opened(folder)
     index.apply(changes, 21)
     index.close()
@@ -272,11 +272,11 @@ def test_a_disk_that_fails_changes_nothing_and_the_change_can_be_tried_again(
     model = filled(folder)
     index = opened(folder)
     random_ = random.Random(5)
-    changes = [Change("upl_3", []), *(change(f"upl_{number}", random_) for number in (1, 2, 30))]
+    changes = [IndexChange("upl_3", []), *(change(f"upl_{number}", random_) for number in (1, 2, 30))]
     failing(flush)
     with pytest.raises(Unavailable) as raised:
         index.apply(changes, 21)
-    assert raised.value.code == Code.STORAGE_FULL
+    assert raised.value.code == ErrorCode.STORAGE_FULL
     assert index.watermark == 20
     assert_same(index, model, random.Random(1))
     failing(-1)
@@ -294,14 +294,14 @@ def test_a_rewrite_that_finds_no_room_leaves_the_change_done(folder: Path, faili
     model = filled(folder, 40)
     index = opened(folder)
     generation = index._manifest.generation
-    changes = [Change(f"upl_{number}", []) for number in range(30)]
+    changes = [IndexChange(f"upl_{number}", []) for number in range(30)]
     failing(8)
     index.apply(changes, 41)
     assert index._manifest.generation == generation
     model.apply(changes)
     assert_same(index, model, random.Random(1))
     failing(-1)
-    more = [Change("upl_30", [])]
+    more = [IndexChange("upl_30", [])]
     index.apply(more, 42)
     model.apply(more)
     assert index._manifest.generation == generation + 1

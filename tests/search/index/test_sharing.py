@@ -9,7 +9,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
-from deedbox.search.index import Change, IndexUnusable, files, lock
+from deedbox.search.index import IndexChange, IndexUnusable, files, lock
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.words import WordIndex
 from tests.search.index.model import DIMENSIONS, Model, assert_same, change
@@ -46,7 +46,7 @@ def test_a_reader_sees_every_change_that_was_written(folder: Path, seed: int, mo
 def test_what_is_read_while_it_is_written_belongs_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REWRITE_ROWS", 30)
     chance, models = random.Random(5), {0: Model()}
-    log: list[Change] = []
+    log: list[IndexChange] = []
     for number in range(1, 80):
         log.append(change(f"upl_{chance.randrange(9)}", chance))
         models[number] = Model()

@@ -10,7 +10,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
-from deedbox.search.index.analysis import asked, of_text
+from deedbox.search.index.analysis import of_text, query_terms
 from deedbox.search.index.terms import Counts, Numbers, number
 from deedbox.search.index.word_search import Match, WordSearch
 from deedbox.search.index.words import WordIndex
@@ -202,7 +202,7 @@ def bm25(texts: dict[tuple[int, int], list[str]], query: str) -> dict[tuple[int,
     """The scores by the book, of the chunks that have any of the words."""
     average = sum(map(len, texts.values())) / len(texts)
     scores: dict[tuple[int, int], float] = {}
-    for (term,), said, _ in asked(query):
+    for (term,), said, _ in query_terms(query):
         having = sum(term in text for text in texts.values())
         weight = said * 2.2 * math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
         for place, text in texts.items():

@@ -9,25 +9,27 @@ import pytest
 from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.bulk import columns
-from deedbox.signing.bulk.columns import Known
+from deedbox.signing.bulk.columns import KnownColumns
 from deedbox.signing.bulk.model import NewRow, ReadRow, people
 from deedbox.signing.new_document import NewSigner
 
-KNOWN = Known(["Tenant"], {"Flat", "Rent"})
+KNOWN = KnownColumns(["Tenant"], {"Flat", "Rent"})
 AS_THEY_ARE: Mapping[str, str | None] = MappingProxyType({})
 HEAD = "key,Tenant.name,Tenant.email,value:Flat\n"
 
 
-def rows(data: bytes | str, known: Known = KNOWN, mapping: Mapping[str, str | None] = AS_THEY_ARE) -> list[ReadRow]:
+def rows(
+    data: bytes | str, known: KnownColumns = KNOWN, mapping: Mapping[str, str | None] = AS_THEY_ARE
+) -> list[ReadRow]:
     file = io.BytesIO(data.encode() if isinstance(data, str) else data)
-    return list(columns.rows(file, mapping, known, validation_errors.named))
+    return list(columns.rows(file, mapping, known, validation_errors.describe))
 
 
 def faults(data: bytes | str) -> list[tuple[int | None, str | None, str]]:
     return [(flaw.line, flaw.column, flaw.reason) for row in rows(data) for flaw in row.flaws]
 
 
-def refusal(data: bytes | str, known: Known = KNOWN, mapping: Mapping[str, str | None] = AS_THEY_ARE) -> str:
+def refusal(data: bytes | str, known: KnownColumns = KNOWN, mapping: Mapping[str, str | None] = AS_THEY_ARE) -> str:
     with pytest.raises(BadRequest) as caught:
         rows(data, known, mapping)
     return caught.value.message
@@ -52,7 +54,7 @@ def test_a_spreadsheet_may_name_its_separator_and_pad_its_rows() -> None:
 
 
 def test_columns_hold_everything_that_a_row_can_say() -> None:
-    known = Known(["Tenant", "Agent"], {"Rent: net"})
+    known = KnownColumns(["Tenant", "Agent"], {"Rent: net"})
     heads = (
         "key", "external_id", "language", "Tenant.name", "Tenant.email", "Tenant.language", "Tenant[2].name",
         "Tenant[2].email", "Agent.name", "Agent.email", "Agent.time_zone", "value:Rent: net", "metadata:flat",

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from deedbox.kernel.crypto import Box, make_ring
+from deedbox.kernel.crypto import ValueCipher, create_key_file
 from deedbox.kernel.db import Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.errors import BadRequest, Conflict
-from deedbox.kernel.in_flight import UnderWay
+from deedbox.kernel.in_flight import RequestsInFlight
 from deedbox.signing import action_context as desks
 from deedbox.signing.actions.create_template import from_document
 from deedbox.signing.bulk import accept, model, moves, send_rows, store
@@ -56,12 +56,12 @@ class Batch(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         path, ring = Path(self.folder.name) / "deedbox.sqlite", Path(self.folder.name) / "master.key"
         path.write_bytes(empty_database())
-        make_ring(ring)
-        self.clock, self.db, self.box, self.post = HandClock(), SqliteDatabase(path), Box(ring), Post()
-        self.desk = Desk(self.db, self.clock)
-        self.desk.post = self.post
+        create_key_file(ring)
+        self.clock, self.db, self.box, self.post = HandClock(), SqliteDatabase(path), ValueCipher(ring), Post()
+        self.ctx = Desk(self.db, self.clock)
+        self.ctx.post = self.post
         unused: Any = None
-        self.office = desks.Office(
+        self.services = desks.SigningServices(
             db=self.db,
             blobs=unused,
             clock=self.clock,
@@ -69,9 +69,9 @@ class Batch(RuleBasedStateMachine):
             certificates=unused,
             notifier=self.post,
             address=str,
-            under_way=UnderWay(),
+            under_way=RequestsInFlight(),
         )
-        self.sender = send_rows.SendRows(self.office, self.box)
+        self.sender = send_rows.SendRows(self.services, self.box)
         self.slices: dict[int, tuple[BulkSend, Any, Any]] = {}
         self.id, self.ends = "", 0
         self.before: BulkSend | None = None
@@ -82,18 +82,18 @@ class Batch(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.run(self.desk.settle())
-        document = self.run(self.desk.draft(party("Tenant", "ann")))
+        self.run(self.ctx.settle())
+        document = self.run(self.ctx.draft(party("Tenant", "ann")))
 
         def make(tx: Tx) -> str:
-            with self.desk.at(tx) as desk:
+            with self.ctx.at(tx) as desk:
                 return from_document(desk, NewTemplate(name="Lease"), document.id).id
 
         self.template_id = self.run(self.db.write(make))
 
     @property
     def now(self) -> BulkSend | None:
-        return self.run(self.db.read(lambda tx: store.find(tx, self.desk.workspace, self.id)))
+        return self.run(self.db.read(lambda tx: store.find(tx, self.ctx.workspace, self.id)))
 
     @property
     def rows(self) -> list[Row]:
@@ -121,12 +121,12 @@ class Batch(RuleBasedStateMachine):
 
     async def uploaded(self, numbers: range) -> BulkSend:
         new = NewBulkSend(name="Renewal", template_id=self.template_id, rows_per_minute=PACE)
-        begun = await self.db.read(lambda tx: accept.start(tx, self.office, self.desk.workspace, new))
+        begun = await self.db.read(lambda tx: accept.start(tx, self.services, self.ctx.workspace, new))
         rows = [ReadRow(index, None, new_row(number)) for index, number in enumerate(numbers)]
-        report = await accept.checked(self.office, self.box, begun, iter(rows))
+        report = await accept.check_rows(self.services, self.box, begun, iter(rows))
 
         def write(tx: Tx) -> BulkSend:
-            with self.desk.at(tx) as desk:
+            with self.ctx.at(tx) as desk:
                 return accept.accept(desk, begun, report)
 
         return await self.db.write(write)
@@ -134,8 +134,8 @@ class Batch(RuleBasedStateMachine):
     @rule(act=st.sampled_from(("pause", "resume", "resume", "retry", "cancel")))
     def move(self, act: Any) -> None:
         def write(tx: Tx) -> BulkSend:
-            with self.desk.at(tx) as desk:
-                return ACTS[act](desk, moves.find(tx, self.desk.workspace, self.id))
+            with self.ctx.at(tx) as desk:
+                return ACTS[act](desk, moves.find(tx, self.ctx.workspace, self.id))
 
         if self.id:
             self.tried(act, self.db.write(write))
@@ -148,7 +148,7 @@ class Batch(RuleBasedStateMachine):
     def read(self, worker: int) -> None:
         """A worker takes the next rows and drafts their documents; what becomes of them meanwhile it does not see."""
         self.slices.pop(worker, None)
-        part = self.run(self.db.read(lambda tx: send_rows._next(tx, self.desk.workspace, self.id)))
+        part = self.run(self.db.read(lambda tx: send_rows._next(tx, self.ctx.workspace, self.id)))
         if part is not None:
             template = self.run(self.sender._template(part.bulk_send))
             now = self.clock.now()
@@ -216,7 +216,7 @@ def test_no_order_of_moves_sends_a_row_twice_or_loses_one() -> None:
 
 
 def test_the_machine_sees_a_worker_that_does_not_look_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "are_queued", lambda *_: True)
+    monkeypatch.setattr(store, "all_in_queue", lambda *_: True)
     machine = Batch()
     try:
         machine.begin()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.in_flight import UnderWay
+from deedbox.kernel.in_flight import RequestsInFlight
 from deedbox.signing.bulk import turns
 
 STEPS = 1000
@@ -20,7 +20,7 @@ async def test_where_requests_never_end_the_work_lets_them_go_first_for_so_long_
     monkeypatch.setattr(limits, "LET_PASS_SECONDS", 0.2)
     monkeypatch.setattr(limits, "BULK_TURN_SECONDS", -1)  # each step has a turn of its own
     monkeypatch.setattr(limits, "BULK_WAIT_SECONDS", 0.1)
-    under_way = UnderWay()
+    under_way = RequestsInFlight()
 
     def steps() -> Iterator[int]:
         for number in range(STEPS):

@@ -30,7 +30,7 @@ class NewInvitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the link is mailed to, if the server can send mail."""
 
 
-class MadeInvitation(NamedTuple):
+class CreatedInvitation(NamedTuple):
     record: MemberRecord
     token: Secret
 
@@ -46,7 +46,7 @@ class Invited(msgspec.Struct, frozen=True):
     expires_at: str
 
 
-def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> MadeInvitation:
+def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> CreatedInvitation:
     """A new invitation; its token is in the link, and nobody can read it again."""
     members.need_role(caller, new.role)
     if store.count(tx, caller.workspace_id, instant(now)) >= limits.MEMBERS_PER_WORKSPACE:
@@ -63,7 +63,7 @@ def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> MadeIn
     )
     store.add_invitation(tx, row, sha256(token.reveal()))
     admin_log.done(tx, caller, "member.invited", (row.id, row.email or row.role), at=now)
-    return MadeInvitation(members.get(tx, caller, row.id, now=now), token)
+    return CreatedInvitation(members.get(tx, caller, row.id, now=now), token)
 
 
 def look(tx: Tx, token: str, *, now: datetime) -> Invited:
@@ -84,7 +84,7 @@ def _still_given(tx: Tx, row: InvitationRow, now: datetime) -> bool:
         mine = scopes_of(role) if role else frozenset()
     else:
         return True  # the command line
-    return scopes.lacking(mine, scopes_of(row.role)) is None
+    return scopes.missing_scope(mine, scopes_of(row.role)) is None
 
 
 def join(tx: Tx, token: str, person_id: str, *, now: datetime) -> Invited:

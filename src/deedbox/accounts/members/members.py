@@ -15,7 +15,7 @@ from deedbox.accounts.sessions import store as sessions_store
 from deedbox.kernel import admin_log
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Code, Conflict, Forbidden, NotFound
+from deedbox.kernel.errors import Conflict, ErrorCode, Forbidden, NotFound
 
 _LAST_OWNER = "This is the workspace's last owner, without whom nobody could run it. Make someone else an owner first."
 
@@ -85,11 +85,11 @@ def remove(tx: Tx, caller: Caller, member_id: str, *, now: datetime) -> MemberRe
 
 def need_role(caller: Caller, role: Role) -> None:
     """Forbidden for a caller who may do less than this role: nobody gives, or takes, more than they have."""
-    missing = scopes.lacking(caller.scopes, sorted(scopes_of(role)))
+    missing = scopes.missing_scope(caller.scopes, sorted(scopes_of(role)))
     if missing is not None:
         raise Forbidden(
             f"The role {role} allows {missing}, which this key lacks: it cannot give or take that role.",
-            code=Code.MISSING_SCOPE,
+            code=ErrorCode.MISSING_SCOPE,
         )
 
 

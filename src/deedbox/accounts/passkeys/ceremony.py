@@ -73,7 +73,7 @@ def ask_for_one(tx: Tx, site: Site, holder: Secret, *, now: datetime) -> bytes:
     return options_to_json(options).encode()
 
 
-def made(site: Site, answer: str, challenge: bytes) -> "VerifiedRegistration":
+def verify_new_passkey(site: Site, answer: str, challenge: bytes) -> "VerifiedRegistration":
     """The new passkey that the browser tells of; BadRequest unless it was made for this question, here."""
     from webauthn import verify_registration_response
     from webauthn.helpers.exceptions import WebAuthnException
@@ -120,7 +120,7 @@ def credential_id(answer: str) -> bytes:
         raise Unauthorized("This passkey does not open an account here.") from error
 
 
-def taken(tx: Tx, holder: Secret, *, now: datetime) -> bytes:
+def take_challenge(tx: Tx, holder: Secret, *, now: datetime) -> bytes:
     """The challenge that was given to this holder; Conflict if it has run out or was answered."""
     challenge = store.take_challenge(tx, sha256(holder.reveal()), instant(now))
     if challenge is None:

@@ -46,7 +46,7 @@ def sign_in(tx: Tx, site: Site, answer: str, challenge: bytes, device: people.De
     if known is None:
         raise Unauthorized("This passkey does not open an account here.")
     found = ceremony.shown(site, answer, challenge, known)
-    store.used(tx, known.id, found.new_sign_count, people.day(now))
+    store.record_use(tx, known.id, found.new_sign_count, people.day(now))
     return people.open_session(tx, known.person_id, device, passkey_id=known.id, now=now)
 
 

@@ -36,7 +36,7 @@ def by_credential(tx: Tx, credential_id: bytes) -> PasskeyRow | None:
     return PasskeyRow(*row) if row else None
 
 
-def used(tx: Tx, passkey_id: str, sign_count: int, day: str) -> None:
+def record_use(tx: Tx, passkey_id: str, sign_count: int, day: str) -> None:
     tx.run(
         "update passkeys set sign_count = :sign_count, used_on = :day where id = :id",
         id=passkey_id,

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from deedbox.accounts.people import Session
+from deedbox.accounts.people import PersonSession
 from deedbox.accounts.roles import Role
 from deedbox.accounts.sessions import store
 from deedbox.kernel import limits
@@ -23,7 +23,7 @@ class OpenSession(msgspec.Struct, frozen=True):
     seen_on: str
 
 
-class Place(msgspec.Struct, frozen=True):
+class Membership(msgspec.Struct, frozen=True):
     """A workspace that a person is a member of."""
 
     id: str
@@ -32,7 +32,7 @@ class Place(msgspec.Struct, frozen=True):
     since: str
 
 
-def listed(tx: Tx, person_id: str, *, now: datetime) -> list[OpenSession]:
+def list_sessions(tx: Tx, person_id: str, *, now: datetime) -> list[OpenSession]:
     """Every session of the person that lasts, the newest first."""
     return [OpenSession(*row) for row in store.of_person(tx, person_id, instant(now), limits.SESSIONS_SHOWN)]
 
@@ -43,20 +43,20 @@ def end(tx: Tx, person_id: str, session_id: str) -> None:
         raise NotFound("This session has ended already")
 
 
-def end_others(tx: Tx, current: Session) -> None:
+def end_others(tx: Tx, current: PersonSession) -> None:
     store.end_others(tx, current.person_id, current.id)
 
 
-def workspaces_of(tx: Tx, person_id: str) -> list[Place]:
-    return [Place(*row) for row in store.workspaces_of(tx, person_id, limits.WORKSPACES_SHOWN)]
+def workspaces_of(tx: Tx, person_id: str) -> list[Membership]:
+    return [Membership(*row) for row in store.workspaces_of(tx, person_id, limits.WORKSPACES_SHOWN)]
 
 
-def switch(tx: Tx, current: Session, workspace_id: str) -> None:
+def switch(tx: Tx, current: PersonSession, workspace_id: str) -> None:
     """The session is in this workspace from now on; NotFound unless the person is a member of it."""
     if not store.switch(tx, current.id, current.person_id, workspace_id):
         raise NotFound("You are not a member of this workspace")
 
 
-def note_seen(tx: Tx, seen: Mapping[str, str]) -> None:
+def record_activity(tx: Tx, seen: Mapping[str, str]) -> None:
     """Writes down on which day each session was last in use."""
-    store.note_seen(tx, seen)
+    store.record_activity(tx, seen)

@@ -56,6 +56,6 @@ def workspaces_of(tx: Tx, person_id: str, limit: int) -> list[Row]:
     )
 
 
-def note_seen(tx: Tx, seen: Mapping[str, str]) -> None:
+def record_activity(tx: Tx, seen: Mapping[str, str]) -> None:
     rows = [{"id": session_id, "day": day} for session_id, day in seen.items()]
     tx.many("update login_sessions set seen_on = :day where id = :id and seen_on < :day", list(rows))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import msgspec
 
 from deedbox.archive.spool import SpooledFile
-from deedbox.kernel.archive_url import Folder, Web
+from deedbox.kernel.archive_url import ArchiveFolder, Web
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Conflict, TooLarge
@@ -30,7 +30,7 @@ class NameTaken(Conflict):
     """Something else lies under the name."""
 
 
-class Target(Protocol):
+class ArchiveTarget(Protocol):
     def location(self, name: str) -> str:
         """The location of a name, for people and receipts."""
 
@@ -47,7 +47,7 @@ class Target(Protocol):
         """Ends its connections."""
 
 
-async def fetched(target: Target, name: str, most: int) -> bytes:
+async def fetch(target: ArchiveTarget, name: str, most: int) -> bytes:
     """The content of the name, if it is small; NotFound if there is none, TooLarge if it has more bytes."""
     found = bytearray()
 
@@ -60,10 +60,10 @@ async def fetched(target: Target, name: str, most: int) -> bytes:
     return bytes(found)
 
 
-def chosen(settings: Settings, key: Secret, egress: "Callable[[], Egress]", clock: Clock) -> Target:
+def chosen(settings: Settings, key: Secret, egress: "Callable[[], Egress]", clock: Clock) -> ArchiveTarget:
     """The target that the settings name."""
     place = settings.archive
-    if isinstance(place, Folder):
+    if isinstance(place, ArchiveFolder):
         from deedbox.archive.targets.folder import FolderTarget
 
         return FolderTarget(place.path, clock)

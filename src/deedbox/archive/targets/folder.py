@@ -15,7 +15,7 @@ from deedbox.archive.spool import SpooledFile
 from deedbox.archive.targets import NameTaken, PutResult, Write
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.errors import Code, NotFound, Unavailable
+from deedbox.kernel.errors import ErrorCode, NotFound, Unavailable
 
 _INCOMING = ".incoming"
 _CHUNK = limits.BLOB_CHUNK_BYTES
@@ -118,5 +118,6 @@ def _sync(folder: Path) -> None:
 
 def _unusable(folder: Path, error: OSError) -> Unavailable:
     return Unavailable(
-        f"The archive's folder {folder.name} cannot be used: {error.strerror or error}", code=Code.STORAGE_UNAVAILABLE
+        f"The archive's folder {folder.name} cannot be used: {error.strerror or error}",
+        code=ErrorCode.STORAGE_UNAVAILABLE,
     )

@@ -7,7 +7,7 @@ from deedbox.archive.spool import SpooledFile, pieces
 from deedbox.archive.targets import NameTaken, PutResult, Write
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request
+from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request
 from deedbox.kernel.errors import NotFound, Unavailable
 from deedbox.kernel.settings import ECOSYSTEM_KEY
 
@@ -62,7 +62,7 @@ class HttpsTarget:
         await self._out.close()
         await self._back.close()
 
-    async def _asked(self, egress: Egress, method: str, name: str, **more: Any) -> Answer:
+    async def _asked(self, egress: Egress, method: str, name: str, **more: Any) -> EgressResponse:
         try:
             return await egress.send(
                 Request(
@@ -79,7 +79,7 @@ class HttpsTarget:
     def _credential(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._key.reveal()}"}
 
-    def _kept(self, answer: Answer) -> PutResult:
+    def _kept(self, answer: EgressResponse) -> PutResult:
         # An archive may answer with what it was sent: the key is not to be stored with it.
         secret = self._key.reveal()
         text = answer.body.decode("utf-8", "replace").replace("\0", "").replace(secret, "…").strip()
@@ -90,7 +90,7 @@ class HttpsTarget:
         )
 
 
-def _failed(answer: Answer) -> Unavailable:
+def _failed(answer: EgressResponse) -> Unavailable:
     why = f": it refuses {ECOSYSTEM_KEY}" if answer.status in (401, 403) else ""
     return Unavailable(f"The archive answered with status {answer.status}{why}")
 

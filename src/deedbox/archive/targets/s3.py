@@ -16,11 +16,11 @@ from deedbox.archive.spool import SpooledFile
 from deedbox.archive.targets import NameTaken, PutResult, Write
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.errors import Code, Conflict, NotFound, Unavailable
-from deedbox.kernel.s3.bucket import Bucket, Lock, Stored
+from deedbox.kernel.errors import Conflict, ErrorCode, NotFound, Unavailable
+from deedbox.kernel.s3.bucket import Bucket, Lock, StoredObject
 from deedbox.kernel.s3.failures import Denied, Rejected
 from deedbox.kernel.s3.object_stream import ObjectStream
-from deedbox.kernel.s3.place import Access, Place
+from deedbox.kernel.s3.place import Access, BucketPrefix
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ _RIGHTS = (
 class S3Target:
     def __init__(
         self,
-        place: Place,
+        place: BucketPrefix,
         access: Access,
         lock: Literal["governance", "compliance", "none"],
         lock_days: int,
@@ -104,19 +104,19 @@ class S3Target:
                 raise Unavailable(
                     f"The bucket {self._bucket.place.bucket} locks no objects ({error.answer}): make one with object"
                     " lock, or set DEEDBOX_ARCHIVE_LOCK=none",
-                    code=Code.STORAGE_UNAVAILABLE,
+                    code=ErrorCode.STORAGE_UNAVAILABLE,
                 ) from error
             raise
         except Conflict as error:
             raise NameTaken(f"Something else lies under {name} in the archive, and it must not be replaced") from error
 
-    def _found(self, name: str) -> Stored | None:
+    def _found(self, name: str) -> StoredObject | None:
         try:
             return self._first(name)
         except NotFound:
             return None
 
-    def _first(self, name: str) -> Stored:
+    def _first(self, name: str) -> StoredObject:
         """The first version; where nothing is locked and the key has no right to versions, what there is."""
         try:
             return self._bucket.first(name)
@@ -125,15 +125,15 @@ class S3Target:
                 raise
             return msgspec.structs.replace(self._bucket.head(name), version=None)
 
-    def _demand_same(self, found: Stored, content: SpooledFile) -> None:
+    def _demand_same(self, found: StoredObject, content: SpooledFile) -> None:
         if (found.sha256 or self._bucket.hashed(found.name, found.version)) != content.sha256:
             raise Conflict("another")
         if found.size_bytes != content.size_bytes:
             raise Unavailable(
-                f"The store has another size for {found.name} than was sent", code=Code.STORAGE_UNAVAILABLE
+                f"The store has another size for {found.name} than was sent", code=ErrorCode.STORAGE_UNAVAILABLE
             )
 
-    def _lock_longer(self, found: Stored, wanted: Lock) -> None:
+    def _lock_longer(self, found: StoredObject, wanted: Lock) -> None:
         """Locks an object that was there already, whoever put it, and checks that the store keeps the lock."""
         mode, until = wanted.mode, wanted.until
         if found.lock is not None:
@@ -144,7 +144,7 @@ class S3Target:
             raise Unavailable(
                 f"The store took {found.name} and did not lock it as is set: check the bucket's object lock, and that"
                 " this server may see it",
-                code=Code.STORAGE_UNAVAILABLE,
+                code=ErrorCode.STORAGE_UNAVAILABLE,
             )
 
     def _lock(self) -> Lock | None:

@@ -19,7 +19,7 @@ import click
 from deedbox.accounts.workspaces import FirstAccess
 from deedbox.cli import local_port, serve
 from deedbox.cli.demo import samples
-from deedbox.cli.demo.desk import Desk, Visit
+from deedbox.cli.demo.desk import DemoReceiver, DemoState
 from deedbox.cli.options import json_option
 from deedbox.client import AsyncDeedbox
 from deedbox.kernel import log, settings, tasks
@@ -78,7 +78,7 @@ class _Show:
 
     async def run(self, chosen: Settings) -> None:
         with local_port.bind(_LOOPBACK, 0) as listener:
-            self._desk = Desk(listener.getsockname()[1], secrets.token_urlsafe(12))
+            self._desk = DemoReceiver(listener.getsockname()[1], secrets.token_urlsafe(12))
             site = tasks.begin(self._desk.serve(sockets=[listener]), "the demo's own site has ended")
             self._say("Setting up samples …")
             papers = asyncio.create_task(samples.typeset(SystemClock().now()))
@@ -95,7 +95,7 @@ class _Show:
                 await asyncio.gather(site, return_exceptions=True)
 
     async def _begin(
-        self, address: str, first: FirstAccess, papers: "asyncio.Task[samples.Papers]", folder: Path
+        self, address: str, first: FirstAccess, papers: "asyncio.Task[samples.SampleFiles]", folder: Path
     ) -> None:
         """Fills the new server and shows it; whatever goes wrong ends the demo, and is told when all is tidy."""
         try:
@@ -106,19 +106,19 @@ class _Show:
             self.failure = error
             os.kill(os.getpid(), signal.SIGTERM)
 
-    async def _filled(self, address: str, first: FirstAccess, papers: samples.Papers, folder: Path) -> None:
+    async def _filled(self, address: str, first: FirstAccess, papers: samples.SampleFiles, folder: Path) -> None:
         if first.api_key is None or first.login_token is None:
             raise TypeError("the folder is not new")
         key, desk = first.api_key.reveal(), self._desk
         async with AsyncDeedbox(address, key) as server:
             desk.check_with(Secret(await samples.hook(server, desk.hook_url)))
             made = await samples.fill(server, desk.site, papers)
-            visit = Visit(address, f"{address}/login/{first.login_token.reveal()}", made)
+            visit = DemoState(address, f"{address}/login/{first.login_token.reveal()}", made)
             desk.begin(server, visit)
             self._announce(visit, key, folder)
             await asyncio.Event().wait()  # until the demo ends, its site talks to the server
 
-    def _announce(self, visit: Visit, key: str, folder: Path) -> None:
+    def _announce(self, visit: DemoState, key: str, folder: Path) -> None:
         links = {
             "start": self._desk.home,
             "login_link": visit.login_link,
@@ -157,7 +157,7 @@ _SAID = {
 }
 
 
-def _verify(visit: Visit) -> str:
+def _verify(visit: DemoState) -> str:
     code = visit.samples.verification_code
     return f"{visit.address}/verify/{code}" if code else ""
 

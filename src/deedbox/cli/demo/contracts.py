@@ -11,14 +11,14 @@ class Clause(msgspec.Struct, frozen=True):
     text: str
 
 
-class Line(msgspec.Struct, frozen=True):
+class ContractLine(msgspec.Struct, frozen=True):
     """What someone fills in: its label, and the text tag that places the field."""
 
     label: str
     tag: str
 
 
-class Person(msgspec.Struct, frozen=True):
+class ContractPerson(msgspec.Struct, frozen=True):
     """Who signs at the end of the paper."""
 
     role: str
@@ -33,8 +33,8 @@ class Contract(msgspec.Struct, frozen=True):
     title: str
     lead: str
     clauses: Sequence[Clause]
-    asked: Sequence[Line]
-    people: Sequence[Person]
+    asked: Sequence[ContractLine]
+    people: Sequence[ContractPerson]
     day: str
     """The word for a date."""
 
@@ -49,8 +49,8 @@ class Contract(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, asked=[], people=[])
 
 
-def _signs(role: str, name: str) -> Person:
-    return Person(role, f"{{{{signature:{name};w=190;h=44}}}}", f"{{{{date:{name}}}}}")
+def _signs(role: str, name: str) -> ContractPerson:
+    return ContractPerson(role, f"{{{{signature:{name};w=190;h=44}}}}", f"{{{{date:{name}}}}}")
 
 
 LEASE = Contract(
@@ -76,9 +76,9 @@ LEASE = Contract(
                " are closed. Both walk through the flat together and write down what they find."),
     ],
     asked=[
-        Line("Telephone of the tenant", "{{text:Ann:Telephone;required=false;w=190}}"),
-        Line("People who move in", "{{select:Ann:People;options=One|Two|Three;w=120}}"),
-        Line("House rules received", "{{checkbox:Ann:I have the house rules}}"),
+        ContractLine("Telephone of the tenant", "{{text:Ann:Telephone;required=false;w=190}}"),
+        ContractLine("People who move in", "{{select:Ann:People;options=One|Two|Three;w=120}}"),
+        ContractLine("House rules received", "{{checkbox:Ann:I have the house rules}}"),
     ],
     people=[_signs("Ann, tenant", "Ann"), _signs("Ben, landlord", "Ben")],
     day="Date",
@@ -105,8 +105,8 @@ SERVICES = Contract(
                " Vertrags unwirksam, bleiben die anderen bestehen."),
     ],
     asked=[
-        Line("Fläche des Gartens in m²", "{{number:Eve:Fläche in m²;w=90}}"),
-        Line("Kompost bleibt am Ort", "{{checkbox:Eve:Kompost bleibt am Ort;required=false}}"),
+        ContractLine("Fläche des Gartens in m²", "{{number:Eve:Fläche in m²;w=90}}"),
+        ContractLine("Kompost bleibt am Ort", "{{checkbox:Eve:Kompost bleibt am Ort;required=false}}"),
     ],
     people=[_signs("Eve, Auftraggeberin", "Eve"), _signs("Ben, Auftragnehmer", "Ben")],
     day="Datum",
@@ -130,7 +130,7 @@ SECRECY = Contract(
         Clause("If it is broken", "Whoever breaks this agreement tells the other at once and pays for the damage. A"
                " judge may forbid what would break it before any damage is done."),
     ],
-    asked=[Line("Company of the guest", "{{text:Guest:Company;required=false;w=190}}")],
+    asked=[ContractLine("Company of the guest", "{{text:Guest:Company;required=false;w=190}}")],
     people=[_signs("Guest", "Guest"), _signs("Company", "Company")],
     day="Date",
 )  # fmt: skip

@@ -10,14 +10,14 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from deedbox.cli.demo.samples import Samples, guest_link
-from deedbox.cli.receiver import Received, Receiver
+from deedbox.cli.demo.samples import DemoSamples, guest_link
+from deedbox.cli.receiver import ReceivedDelivery, Receiver
 from deedbox.client import ApiError, AsyncDeedbox, NewQuery
 from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.web.http.guard import refuse_other_sites
-from deedbox.web.http.static import shelf, static
+from deedbox.web.http.static import load_static_files, static
 
 _POLICY = (
     "default-src 'none'; script-src 'self'{server}; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -28,7 +28,7 @@ _FILES = {"demo.css": "text/css", "host.js": "text/javascript"}
 _SENTENCES = msgspec.json.Decoder(dict[str, Any])
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ReceivedReply(msgspec.Struct, frozen=True):
     status: int
     kind: str = "text/plain"
     body: bytes = b""
@@ -40,24 +40,24 @@ class Answer(msgspec.Struct, frozen=True):
         return f'"{hashlib.sha256(self.body).hexdigest()[:16]}"'
 
 
-class Visit(msgspec.Struct, frozen=True):
+class DemoState(msgspec.Struct, frozen=True):
     """What is known of the demo once it is ready."""
 
     address: str
     """Of the server."""
     login_link: str
-    samples: Samples
+    samples: DemoSamples
 
 
-class Desk(Receiver):
+class DemoReceiver(Receiver):
     """Answers under an address that only whoever reads the terminal knows."""
 
     def __init__(self, port: int, token: str) -> None:
         super().__init__(None, 204, limits.HOOK_LISTEN_DELIVERIES, self._keep, SystemClock())
         self._hosts = (f"localhost:{port}", f"127.0.0.1:{port}")
         self._path = f"/{token}/"
-        self._received: deque[Received] = deque(maxlen=limits.DEMO_DELIVERIES)
-        self._open: tuple[AsyncDeedbox, Visit] | None = None
+        self._received: deque[ReceivedDelivery] = deque(maxlen=limits.DEMO_DELIVERIES)
+        self._open: tuple[AsyncDeedbox, DemoState] | None = None
 
     @property
     def site(self) -> str:
@@ -72,11 +72,11 @@ class Desk(Receiver):
     def hook_url(self) -> str:
         return f"http://{self._hosts[1]}{self._path}deliveries"
 
-    def begin(self, server: AsyncDeedbox, visit: Visit) -> None:
+    def begin(self, server: AsyncDeedbox, visit: DemoState) -> None:
         """From now on the pages are shown."""
         self._open = (server, visit)
 
-    def _keep(self, received: Received) -> None:
+    def _keep(self, received: ReceivedDelivery) -> None:
         self._received.appendleft(received)
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
@@ -99,29 +99,31 @@ class Desk(Receiver):
         await send({"type": "http.response.start", "status": 304 if unchanged else answer.status, "headers": head})
         await send({"type": "http.response.body", "body": body})
 
-    def _policy(self, answer: Answer) -> str:
+    def _policy(self, answer: ReceivedReply) -> str:
         server = f" {self._open[1].address}" if answer.embeds and self._open else ""
         return _POLICY.format(server=server, frame=f"; frame-src{server}" if server else "")
 
-    async def _page(self, scope: Any) -> Answer:
+    async def _page(self, scope: Any) -> ReceivedReply:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if headers.get("host") not in self._hosts:  # another name that leads here is someone's trick
-            return Answer(421, body=b"This is not the host that you asked for.")
+            return ReceivedReply(421, body=b"This is not the host that you asked for.")
         if found := _static(scope["path"]):
             return found
         if self._open is None or not scope["path"].startswith(self._path):
-            return Answer(404, body=b"There is nothing here. The terminal shows the address.")
+            return ReceivedReply(404, body=b"There is nothing here. The terminal shows the address.")
         server, visit = self._open
         name = scope["path"].removeprefix(self._path)
         if scope["method"] == "POST" and name == "link":
             return await _link(server, visit, scope)
         if scope["method"] not in ("GET", "HEAD"):
-            return Answer(405, body=b"Pages are only read here.")
+            return ReceivedReply(405, body=b"Pages are only read here.")
         if name in _FILES:
-            return Answer(200, _FILES[name], (resources.files("deedbox.cli.demo") / "files" / name).read_bytes())
+            return ReceivedReply(200, _FILES[name], (resources.files("deedbox.cli.demo") / "files" / name).read_bytes())
         return await self._shown(name, server, visit, scope["query_string"], headers.get("x-part"))
 
-    async def _shown(self, name: str, server: AsyncDeedbox, visit: Visit, query: bytes, part: str | None) -> Answer:
+    async def _shown(
+        self, name: str, server: AsyncDeedbox, visit: DemoState, query: bytes, part: str | None
+    ) -> ReceivedReply:
         values: dict[str, Any] = {
             "visit": visit,
             "home": self._path,
@@ -130,9 +132,9 @@ class Desk(Receiver):
         if name == "search":
             values |= await _found(server, query)
         elif name not in ("", "deliveries", "host"):
-            return Answer(404, body=b"There is no such page.")
+            return ReceivedReply(404, body=b"There is no such page.")
         text = self._rendered(f"{name or 'home'}.html", part, values)
-        return Answer(200 if text else 400, "text/html", text.encode(), embeds=name == "host")
+        return ReceivedReply(200 if text else 400, "text/html", text.encode(), embeds=name == "host")
 
     def _rendered(self, template: str, part: str | None, values: Mapping[str, Any]) -> str:
         """The page, or the one block of it that a live part asks for."""
@@ -150,23 +152,23 @@ class Desk(Receiver):
         return made
 
 
-def _static(path: str) -> Answer | None:
+def _static(path: str) -> ReceivedReply | None:
     """A file of the product's own pages, whose look this site shares."""
-    under = f"/static/{shelf().digest}/"
-    found = shelf().files.get(path.removeprefix(under)) if path.startswith(under) else None
-    return Answer(200, found.kind.partition(";")[0], found.content) if found else None
+    under = f"/static/{load_static_files().digest}/"
+    found = load_static_files().files.get(path.removeprefix(under)) if path.startswith(under) else None
+    return ReceivedReply(200, found.kind.partition(";")[0], found.content) if found else None
 
 
-async def _link(server: AsyncDeedbox, visit: Visit, scope: Any) -> Answer:
+async def _link(server: AsyncDeedbox, visit: DemoState, scope: Any) -> ReceivedReply:
     """A new agreement and the link with which the guest signs it in this site's page."""
     try:
         refuse_other_sites(scope)
         url = await guest_link(server, visit.samples.template_id)
-    except DeedboxError as error:
-        return Answer(error.status, body=error.message.encode())
+    except ServiceError as error:
+        return ReceivedReply(error.status, body=error.message.encode())
     except ApiError as error:
-        return Answer(502, body=error.message.encode())
-    return Answer(201, "application/json", msgspec.json.encode({"url": url}))
+        return ReceivedReply(502, body=error.message.encode())
+    return ReceivedReply(201, "application/json", msgspec.json.encode({"url": url}))
 
 
 async def _found(server: AsyncDeedbox, query: bytes) -> dict[str, Any]:
@@ -181,7 +183,7 @@ async def _found(server: AsyncDeedbox, query: bytes) -> dict[str, Any]:
     return {"question": question, "results": answer.results, "error": ""}
 
 
-def _told(received: Received) -> dict[str, Any]:
+def _told(received: ReceivedDelivery) -> dict[str, Any]:
     """What a delivery says, for the page: its event, about which document, and whether the signature holds."""
     try:
         event = _SENTENCES.decode(received.body)

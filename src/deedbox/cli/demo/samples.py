@@ -31,7 +31,7 @@ ANN = NewSigner(name="Ann", email="ann@example.com")
 BEN = NewSigner(name="Ben", email="ben@example.com")
 
 
-class Samples(msgspec.Struct, frozen=True):
+class DemoSamples(msgspec.Struct, frozen=True):
     template_id: str
     """Of the agreement that the host page has its guests sign."""
     verification_code: str | None
@@ -40,21 +40,21 @@ class Samples(msgspec.Struct, frozen=True):
     """Why nothing is indexed; None if it is."""
 
 
-class Papers(msgspec.Struct, frozen=True):
+class SampleFiles(msgspec.Struct, frozen=True):
     """The contracts as PDF, by file name."""
 
     to_sign: dict[str, bytes]
     to_read: dict[str, bytes]
 
 
-async def typeset(now: datetime) -> Papers:
+async def typeset(now: datetime) -> SampleFiles:
     return await asyncio.to_thread(_typeset, now)
 
 
-def _typeset(now: datetime) -> Papers:
+def _typeset(now: datetime) -> SampleFiles:
     contracts = (LEASE, SERVICES, SECRECY)
     to_read = {one.file_name: one.without_fields().pdf(now) for one in contracts}
-    return Papers({one.file_name: one.pdf(now) for one in contracts}, to_read)
+    return SampleFiles({one.file_name: one.pdf(now) for one in contracts}, to_read)
 
 
 async def hook(server: AsyncDeedbox, target_url: str) -> str:
@@ -74,7 +74,7 @@ async def hook(server: AsyncDeedbox, target_url: str) -> str:
     return made.secret
 
 
-async def fill(server: AsyncDeedbox, site: str, papers: Papers) -> Samples:
+async def fill(server: AsyncDeedbox, site: str, papers: SampleFiles) -> DemoSamples:
     """Names the workspace, sends the contracts and indexes them; `site` may show signing in its pages."""
     await server.workspace.change(WorkspaceChange(name=WORKSPACE, embed_sites=[site]))
     template = await server.templates.create(
@@ -87,7 +87,7 @@ async def fill(server: AsyncDeedbox, site: str, papers: Papers) -> Samples:
     await _send_lease(server, papers)
     await _send_services(server, papers)
     no_search = await _index(server, papers)
-    return Samples(template.id, await _code(server, sealed.id), no_search)
+    return DemoSamples(template.id, await _code(server, sealed.id), no_search)
 
 
 def agreement(template_id: str) -> NewDocument:
@@ -101,14 +101,14 @@ async def guest_link(server: AsyncDeedbox, template_id: str) -> str:
     return await _link(server, document, ANN.name)
 
 
-async def _send_lease(server: AsyncDeedbox, papers: Papers) -> None:
+async def _send_lease(server: AsyncDeedbox, papers: SampleFiles) -> None:
     """Ann is asked first; Ben's turn comes after her signature."""
     people = [_lone(ANN, 1), _lone(BEN, 2)]
     message = Message(subject="Your lease", body="Dear Ann, here is the lease as we have discussed it. Welcome!")
     await _send(server, LEASE, papers, people, message)
 
 
-async def _send_services(server: AsyncDeedbox, papers: Papers) -> None:
+async def _send_services(server: AsyncDeedbox, papers: SampleFiles) -> None:
     """In German, signed by one of two."""
     eve = LoneSigner(name="Eve", email="eve@example.com", language="de", time_zone="Europe/Berlin")
     message = Message(subject="Ihr Garten", body="Guten Tag Eve, hier ist der Vertrag für das neue Jahr.")
@@ -117,7 +117,7 @@ async def _send_services(server: AsyncDeedbox, papers: Papers) -> None:
 
 
 async def _send(
-    server: AsyncDeedbox, contract: Contract, papers: Papers, people: Sequence[LoneSigner], message: Message
+    server: AsyncDeedbox, contract: Contract, papers: SampleFiles, people: Sequence[LoneSigner], message: Message
 ) -> Document:
     new = NewDocument(title=contract.title, signers=[*people], message=message, language=contract.language, send=True)
     return await server.documents.create(new, [(contract.file_name, papers.to_sign[contract.file_name])])
@@ -149,7 +149,7 @@ async def _code(server: AsyncDeedbox, document_id: str) -> str | None:
     return None
 
 
-async def _index(server: AsyncDeedbox, papers: Papers) -> str | None:
+async def _index(server: AsyncDeedbox, papers: SampleFiles) -> str | None:
     """Why the contracts could not be indexed; None if they are, and can be asked."""
     try:
         for paper in papers.to_read.items():

@@ -2,8 +2,8 @@
 
 It belongs to no kind of database and no kind of store, and goes into any."""
 
-from deedbox.kernel.backup.archive import Manifest, Progress
+from deedbox.kernel.backup.archive import BackupManifest, Progress
 from deedbox.kernel.backup.restore import restore
 from deedbox.kernel.backup.save import backup
 
-__all__ = ["Manifest", "Progress", "backup", "restore"]
+__all__ = ["BackupManifest", "Progress", "backup", "restore"]

@@ -39,17 +39,17 @@ class Out(Protocol):
     def write(self, data: bytes, /) -> int: ...
 
 
-class Entry(msgspec.Struct, frozen=True):
+class BackupEntry(msgspec.Struct, frozen=True):
     sha256: str
     size_bytes: int
 
 
-class Table(msgspec.Struct, frozen=True):
+class BackupTable(msgspec.Struct, frozen=True):
     columns: dict[str, Kind]
     rows: int
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class BackupManifest(msgspec.Struct, frozen=True):
     """What the archive holds. A blob is not listed: its hash is its name, and a row of the table of blobs names it."""
 
     format: int
@@ -57,8 +57,8 @@ class Manifest(msgspec.Struct, frozen=True):
     schema: str
     created_at: str
     database: Dialect
-    files: dict[str, Entry]
-    tables: dict[str, Table]
+    files: dict[str, BackupEntry]
+    tables: dict[str, BackupTable]
     blob_count: int
     blob_bytes: int
 
@@ -69,7 +69,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return sum(table.rows for table in self.tables.values())
 
 
-_MANIFEST = msgspec.json.Decoder(Manifest)
+_MANIFEST = msgspec.json.Decoder(BackupManifest)
 
 
 class _Head(msgspec.Struct):
@@ -80,7 +80,7 @@ class _Head(msgspec.Struct):
 _HEAD = msgspec.json.Decoder(_Head)
 
 
-class Member(msgspec.Struct, frozen=True):
+class ArchiveMember(msgspec.Struct, frozen=True):
     name: str
     size_bytes: int
 
@@ -110,7 +110,7 @@ class Writer:
         self._out.write(bytes(2 * _BLOCK))
 
 
-class Reader:
+class BackupReader:
     """Reads plain files only: a link, a folder or an extended header is refused, and memory stays bounded."""
 
     def __init__(self, source: BinaryIO) -> None:
@@ -118,7 +118,7 @@ class Reader:
         self.backup_id = ""
         """The hash of the manifest, once it was read: no two backups have the same."""
 
-    def next(self) -> Member | None:
+    def next(self) -> ArchiveMember | None:
         """The next member, whose bytes must be copied before the one after it is asked for; None at the end."""
         block = self._source.read(_BLOCK)
         if len(block) == _BLOCK and not any(block):
@@ -127,10 +127,10 @@ class Reader:
         try:
             header = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
         except (tarfile.HeaderError, UnicodeDecodeError) as error:
-            raise damaged("it ends too early, or is no tar file") from error
+            raise damage_error("it ends too early, or is no tar file") from error
         if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or header.size < 0:
-            raise damaged(f"{header.name!r} is no plain file")
-        return Member(header.name, header.size)
+            raise damage_error(f"{header.name!r} is no plain file")
+        return ArchiveMember(header.name, header.size)
 
     def _read_to_the_end(self) -> None:
         """Reads on to where the file ends, which also makes gzip compare its checksum."""
@@ -140,23 +140,23 @@ class Reader:
                 return
             if any(block):
                 break
-        raise damaged("something follows its end")
+        raise damage_error("something follows its end")
 
-    def copy(self, member: Member, target: Out, advance: Callable[[int], None]) -> str:
+    def copy(self, member: ArchiveMember, target: Out, advance: Callable[[int], None]) -> str:
         digest = copy(self._source, target, member.size_bytes, advance)
         self._source.read(-member.size_bytes % _BLOCK)
         return digest
 
-    def skip(self, member: Member, advance: Callable[[int], None]) -> str:
+    def skip(self, member: ArchiveMember, advance: Callable[[int], None]) -> str:
         """The hash of bytes that are not wanted again."""
         with open(os.devnull, "wb") as nowhere:
             return self.copy(member, nowhere, advance)
 
-    def manifest(self) -> Manifest:
+    def manifest(self) -> BackupManifest:
         """The manifest, which must be the first member and of a format that this version knows."""
         member = self.next()
         if member is None or member.name != MANIFEST or member.size_bytes > limits.BACKUP_MANIFEST_BYTES:
-            raise damaged("it does not begin with a manifest")
+            raise damage_error("it does not begin with a manifest")
         text = self._source.read(member.size_bytes)
         self._source.read(-member.size_bytes % _BLOCK)
         try:
@@ -173,23 +173,23 @@ class Reader:
                 )
             manifest = _MANIFEST.decode(text)
         except msgspec.MsgspecError as error:
-            raise damaged(f"its manifest cannot be read: {error}") from error
+            raise damage_error(f"its manifest cannot be read: {error}") from error
         _check_promises(manifest)
         self.backup_id = hashlib.sha256(text).hexdigest()
         return manifest
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Reader]:
+def open_backup(path: Path) -> Iterator[BackupReader]:
     """A reader of the archive, packed or not; whatever is wrong with the bytes ends as a SetupError."""
     try:
         with open(path, "rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             with gzip.GzipFile(fileobj=file) if packed else contextlib.nullcontext(file) as source:
-                yield Reader(cast(BinaryIO, source))
+                yield BackupReader(cast(BinaryIO, source))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise damaged("it ends too early, or was changed") from error
+        raise damage_error("it ends too early, or was changed") from error
     except FileNotFoundError as error:
         if error.filename != str(path):
             raise
@@ -211,7 +211,7 @@ def copy(source: BinaryIO, target: Out, size_bytes: int, advance: Callable[[int]
     return digest.hexdigest()
 
 
-def damaged(reason: str) -> SetupError:
+def damage_error(reason: str) -> SetupError:
     return SetupError(
         f"The backup is damaged or not a Deedbox backup: {reason}.",
         "Nothing was restored. Use another copy of it, or another backup.",
@@ -230,14 +230,14 @@ def rows_of(table: str) -> str:
     return f"{TABLES}/{table}{ROWS}"
 
 
-def _check_promises(manifest: Manifest) -> None:
+def _check_promises(manifest: BackupManifest) -> None:
     """The manifest names what every backup has, and nothing that leads elsewhere."""
     sizes = [manifest.blob_count, manifest.blob_bytes, *(entry.size_bytes for entry in manifest.files.values())]
     if min(sizes + [table.rows for table in manifest.tables.values()]) < 0:
-        raise damaged("its manifest has a negative size")
+        raise damage_error("its manifest has a negative size")
     names = [name for table, held in manifest.tables.items() for name in (table, *held.columns)]
     if not all(map(_NAME.fullmatch, names)):
-        raise damaged("its manifest has a table with an unusual name")
+        raise damage_error("its manifest has a table with an unusual name")
     wanted = set(map(rows_of, manifest.tables))
     if unexpected := (set(manifest.files) - set(SINGLE_FILES)) ^ wanted:
-        raise damaged(f"its manifest has an unexpected or a missing file {min(unexpected)!r}")
+        raise damage_error(f"its manifest has an unexpected or a missing file {min(unexpected)!r}")

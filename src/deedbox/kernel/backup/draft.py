@@ -13,7 +13,7 @@ from typing import BinaryIO
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.backup.archive import Manifest, Stopped
+from deedbox.kernel.backup.archive import BackupManifest, Stopped
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import SetupError
 
@@ -21,18 +21,18 @@ _ARCHIVE, _BLOBS, _STATE, _LOCK = "archive", "blobs", "state.json", "lock"
 _GZIP, _FAST = 31, 1
 
 
-class State(msgspec.Struct, frozen=True):
+class DraftState(msgspec.Struct, frozen=True):
     """How far it is: all before `offset` is on the disk. `source` tells whose backup it is."""
 
     source: str
     packed: bool
-    manifest: Manifest
+    manifest: BackupManifest
     offset: int
     blobs: int
     done_bytes: int
 
 
-_KEPT = msgspec.json.Decoder(State)
+_KEPT = msgspec.json.Decoder(DraftState)
 
 
 class Pieces:
@@ -76,12 +76,12 @@ class Pieces:
         self._unflushed = 0
 
 
-class Draft:
+class BackupDraft:
     def __init__(self, folder: Path, source: str, packed: bool) -> None:
         self.folder = folder
         self._source, self._packed = source, packed
 
-    def state(self, now: datetime) -> State | None:
+    def state(self, now: datetime) -> DraftState | None:
         """Where an earlier run was stopped; None if there was none, or if it is too long ago to be worth it."""
         try:
             state = _KEPT.decode((self.folder / _STATE).read_bytes())
@@ -97,9 +97,9 @@ class Draft:
             if path.name != _LOCK:
                 path.unlink()
 
-    def save(self, manifest: Manifest, offset: int, blobs: int, done_bytes: int) -> State:
+    def save(self, manifest: BackupManifest, offset: int, blobs: int, done_bytes: int) -> DraftState:
         """The state from which a later run goes on."""
-        state = State(self._source, self._packed, manifest, offset, blobs, done_bytes)
+        state = DraftState(self._source, self._packed, manifest, offset, blobs, done_bytes)
         new = self.folder / f"{_STATE}.new"
         with open(_created(new), "wb") as file:
             file.write(msgspec.json.encode(state))
@@ -131,7 +131,7 @@ class Draft:
 
 
 @contextlib.contextmanager
-def drafted(target: Path, source: str) -> Iterator[Draft]:
+def open_draft(target: Path, source: str) -> Iterator[BackupDraft]:
     """The draft of the target. It stays when the work is stopped, and goes when the target is there or cannot be."""
     _refuse_existing(target)
     folder = target.with_name(target.name + ".partial")
@@ -143,7 +143,7 @@ def drafted(target: Path, source: str) -> Iterator[Draft]:
             raise SetupError(f"Another backup is writing {folder}.", "Wait for it to end.") from error
         try:
             _refuse_existing(target)  # it may have been completed between the look and the lock
-            yield Draft(folder, source, target.suffix != ".tar")
+            yield BackupDraft(folder, source, target.suffix != ".tar")
         except Stopped:
             raise
         except Exception:

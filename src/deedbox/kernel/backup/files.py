@@ -12,7 +12,7 @@ from typing import BinaryIO, Protocol, cast
 from deedbox.kernel.backup.archive import Stopped
 from deedbox.kernel.blobs import local
 from deedbox.kernel.blobs.choose import chosen_bucket
-from deedbox.kernel.errors import DeedboxError, NotFound, SetupError
+from deedbox.kernel.errors import NotFound, ServiceError, SetupError
 from deedbox.kernel.s3.bucket import Bucket
 from deedbox.kernel.settings import Settings
 
@@ -142,7 +142,7 @@ class BucketFiles:
         if (staging / _PUT).exists():
             with open(staging / _PUT) as put:
                 for line in put:
-                    with contextlib.suppress(DeedboxError):
+                    with contextlib.suppress(ServiceError):
                         self._bucket.delete(line.strip())
 
     def settle(self, staging: Path) -> None:
@@ -168,5 +168,5 @@ def files_of(settings: Settings) -> Files:
 def _answered() -> Iterator[None]:
     try:
         yield
-    except DeedboxError as error:
+    except ServiceError as error:
         raise Stopped(error.message) from error

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import psycopg
 from psycopg import sql
 
-from deedbox.kernel.backup.archive import Kind, Stopped, damaged
-from deedbox.kernel.backup.tables import CARRIED, MADE_AGAIN, Shape, kind_of
+from deedbox.kernel.backup.archive import Kind, Stopped, damage_error
+from deedbox.kernel.backup.tables import CARRIED, MADE_AGAIN, TableShape, kind_of
 from deedbox.kernel.db import Dialect, Row, postgres
 from deedbox.kernel.db.migrate import RESTORING
 from deedbox.kernel.errors import SetupError
@@ -56,7 +56,7 @@ class PostgresTables:
         row = self.connection.execute("select version_num from alembic_version").fetchone()
         return str(row[0]) if row else None
 
-    def shapes(self) -> dict[str, Shape]:
+    def shapes(self) -> dict[str, TableShape]:
         columns: dict[str, dict[str, Kind]] = {}
         for table, column, kind in self.connection.execute(_COLUMNS).fetchall():
             if table not in _NOT_CARRIED:
@@ -69,14 +69,14 @@ class PostgresTables:
             if child in parents and parent in parents:
                 parents[child].add(parent)
         order = graphlib.TopologicalSorter(parents).static_order()
-        return {table: Shape(columns[table], tuple(keys.get(table, columns[table]))) for table in order}
+        return {table: TableShape(columns[table], tuple(keys.get(table, columns[table]))) for table in order}
 
     def count(self, table: str) -> int:
         query = sql.SQL("select count(*) from {} where {}").format(sql.Identifier(table), _condition(table))
         return int((self.connection.execute(query).fetchone() or (0,))[0])
 
     @contextlib.contextmanager
-    def rows(self, table: str, shape: Shape) -> Iterator[Iterator[Row]]:
+    def rows(self, table: str, shape: TableShape) -> Iterator[Iterator[Row]]:
         query = sql.SQL("copy (select {} from {} where {} order by {}) to stdout (format binary)").format(
             _listed(shape.columns), sql.Identifier(table), _condition(table), _listed(shape.key)
         )
@@ -90,7 +90,7 @@ class PostgresTables:
         )
         return self.connection.execute(query).fetchone()
 
-    def add(self, table: str, shape: Shape, rows: list[Row]) -> None:
+    def add(self, table: str, shape: TableShape, rows: list[Row]) -> None:
         query = sql.SQL("copy {} ({}) from stdin (format binary)").format(sql.Identifier(table), _listed(shape.columns))
         try:
             with self.connection.transaction(), self.connection.cursor().copy(query) as copy:
@@ -98,7 +98,7 @@ class PostgresTables:
                 for row in rows:
                     copy.write_row(row)
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
-            raise damaged(f"PostgreSQL does not take a row of the table {table}: {_first_line(error)}") from error
+            raise damage_error(f"PostgreSQL does not take a row of the table {table}: {_first_line(error)}") from error
 
     def settle(self) -> None:
         """Rows brought their numbers with them: the counters go on behind them. References held from the start."""
@@ -122,7 +122,7 @@ def snapshot(url: str) -> Iterator[PostgresTables]:
 
 
 @contextlib.contextmanager
-def filled(url: str) -> Iterator[PostgresTables]:
+def fill_tables(url: str) -> Iterator[PostgresTables]:
     """A database into which rows are put: each call of `add` is a transaction."""
     with _answered(), postgres.connect(url) as connection:
         yield PostgresTables(connection)
@@ -154,5 +154,5 @@ def _listed(names: Iterable[str]) -> sql.Composable:
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
-def _types(shape: Shape) -> list[str]:
+def _types(shape: TableShape) -> list[str]:
     return [_NAMES[kind] for kind in shape.columns.values()]

@@ -12,12 +12,20 @@ from typing import BinaryIO, NamedTuple
 
 from deedbox.kernel import limits, rotation
 from deedbox.kernel.backup import archive, rows, targets
-from deedbox.kernel.backup.archive import Entry, Manifest, Member, Progress, Reader, damaged, rows_of
+from deedbox.kernel.backup.archive import (
+    ArchiveMember,
+    BackupEntry,
+    BackupManifest,
+    BackupReader,
+    Progress,
+    damage_error,
+    rows_of,
+)
 from deedbox.kernel.backup.files import Files, FolderFiles, hash_in
 from deedbox.kernel.backup.progress import Counted
 from deedbox.kernel.backup.staging import Staging
-from deedbox.kernel.backup.tables import Shape, Tables
-from deedbox.kernel.backup.targets import Target
+from deedbox.kernel.backup.tables import BackupTables, TableShape
+from deedbox.kernel.backup.targets import BackupTarget
 from deedbox.kernel.db import migrate
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.rotation import EncryptedColumn, EncryptedRow
@@ -26,7 +34,7 @@ READING, LOADING, COMPARING = "reading", "loading rows", "comparing rows"
 _NAMED = "files-named"
 
 
-class Secrets(NamedTuple):
+class RestoreSecrets(NamedTuple):
     """Where the encrypted values are, and the master key of an installation whose backup does not hold it."""
 
     columns: Sequence[EncryptedColumn]
@@ -40,13 +48,13 @@ def restore(
     *,
     files: Files | None = None,
     progress: Progress | None = None,
-    secrets: Secrets | None = None,
-) -> Manifest:
+    secrets: RestoreSecrets | None = None,
+) -> BackupManifest:
     """The manifest of the backup whose installation is now in data_dir (and in PostgreSQL, and in the bucket)."""
     data_dir = data_dir.resolve()
     files = files or FolderFiles(data_dir / archive.BLOBS)
     try:
-        with archive.opened(source) as reader:
+        with archive.open_backup(source) as reader:
             manifest = reader.manifest()
             words = f"{reader.backup_id}\n{database_url}\n{files.named('')}"
             restore_id = hashlib.sha256(words.encode()).hexdigest()
@@ -63,13 +71,13 @@ def restore(
 
 class _Restore:
     def __init__(
-        self, manifest: Manifest, staging: Staging, target: Target, files: Files, progress: Progress | None
+        self, manifest: BackupManifest, staging: Staging, target: BackupTarget, files: Files, progress: Progress | None
     ) -> None:
         self._manifest, self._staging, self._target, self._files = manifest, staging, target, files
         self._folder = staging.folder
         self._progress = progress
 
-    def run(self, reader: Reader, secrets: Secrets | None) -> None:
+    def run(self, reader: BackupReader, secrets: RestoreSecrets | None) -> None:
         self._refuse_unfit()
         with self._files.answered():
             again = self._refuse_used()
@@ -133,7 +141,7 @@ class _Restore:
                 "Nothing was restored. Free some space, or restore onto another disk.",
             )
 
-    def _extract(self, reader: Reader, again: bool) -> None:
+    def _extract(self, reader: BackupReader, again: bool) -> None:
         """Every member that the manifest promises, its hash checked, and no other."""
         manifest, missing = self._manifest, set(self._manifest.files)
         count = size_bytes = 0
@@ -148,35 +156,39 @@ class _Restore:
                 elif location := member.location():
                     count, size_bytes = count + 1, size_bytes + member.size_bytes
                     if count > manifest.blob_count or size_bytes > manifest.blob_bytes:
-                        raise damaged("it holds more files than it should")
+                        raise damage_error("it holds more files than it should")
                     if location <= last:
-                        raise damaged(f"{member.name} is in it twice, or not in its place")
+                        raise damage_error(f"{member.name} is in it twice, or not in its place")
                     last = location
                     named.write(f"{location} {member.size_bytes}\n")
                     self._take_blob(reader, member, location, again, advance)
                 else:
-                    raise damaged(f"it holds an unexpected file {member.name!r}")
+                    raise damage_error(f"it holds an unexpected file {member.name!r}")
         if missing or (count, size_bytes) != (manifest.blob_count, manifest.blob_bytes):
-            raise damaged("a part of it is missing")
+            raise damage_error("a part of it is missing")
 
-    def _take_blob(self, reader: Reader, member: Member, location: str, again: bool, advance: Counted) -> None:
+    def _take_blob(
+        self, reader: BackupReader, member: ArchiveMember, location: str, again: bool, advance: Counted
+    ) -> None:
         if again and self._files.has(self._folder, location, member.size_bytes):
             if reader.skip(member, advance) != hash_in(location):
-                raise damaged(f"{member.name} was changed")
+                raise damage_error(f"{member.name} was changed")
             return
-        self._extract_member(reader, member, Entry(hash_in(location), member.size_bytes), advance)
+        self._extract_member(reader, member, BackupEntry(hash_in(location), member.size_bytes), advance)
         self._files.keep(self._folder, location)
 
-    def _extract_member(self, reader: Reader, member: Member, entry: Entry, advance: Counted) -> None:
+    def _extract_member(
+        self, reader: BackupReader, member: ArchiveMember, entry: BackupEntry, advance: Counted
+    ) -> None:
         if member.size_bytes != entry.size_bytes:
-            raise damaged(f"{member.name} has the wrong size")
+            raise damage_error(f"{member.name} has the wrong size")
         path = self._folder / member.name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
             if reader.copy(member, target, advance) != entry.sha256:
-                raise damaged(f"{member.name} was changed")
+                raise damage_error(f"{member.name} was changed")
 
-    def _fill_database(self, secrets: Secrets | None) -> None:
+    def _fill_database(self, secrets: RestoreSecrets | None) -> None:
         self._target.prepare(self._manifest.schema)
         with self._target.tables() as database:
             # A newer schema is that of a run that was stopped later: all was compared before it was upgraded.
@@ -186,24 +198,24 @@ class _Restore:
                     if secrets is not None:
                         self._check_secrets(database, secrets)
                 except (TypeError, ValueError, AttributeError, OverflowError) as error:  # values of another kind
-                    raise damaged(f"a row does not fit its table ({error})") from error
+                    raise damage_error(f"a row does not fit its table ({error})") from error
         self._target.upgrade()
 
-    def _load(self, database: Tables) -> None:
+    def _load(self, database: BackupTables) -> None:
         shapes = database.shapes()
         for name, table in self._manifest.tables.items():
             if name not in shapes or shapes[name].columns != table.columns:
-                raise damaged(f"it has a table that this version does not know: {name!r}")
+                raise damage_error(f"it has a table that this version does not know: {name!r}")
         filled = {name: shape for name, shape in shapes.items() if name in self._manifest.tables}
         self._load_rows(database, filled)
         database.settle()
         self._compare_rows(database, filled)
         for name in shapes.keys() - filled.keys():
             if database.count(name):
-                raise damaged(f"its manifest does not name the table {name}, in which there are rows")
+                raise damage_error(f"its manifest does not name the table {name}, in which there are rows")
         self._compare_files(database, shapes[archive.BLOBS])
 
-    def _check_secrets(self, database: Tables, secrets: Secrets) -> None:
+    def _check_secrets(self, database: BackupTables, secrets: RestoreSecrets) -> None:
         """SetupError if the master key decrypts none of the encrypted values: documents could never be sealed."""
         own = self._folder / "master.key"
         found = [(one, row) for one in secrets.columns if (row := _sample(database, one))]
@@ -217,7 +229,7 @@ class _Restore:
             )
         rotation.unreadable(ring, found)
 
-    def _load_rows(self, database: Tables, shapes: dict[str, Shape]) -> None:
+    def _load_rows(self, database: BackupTables, shapes: dict[str, TableShape]) -> None:
         """Goes on behind the rows that are there, which must be the first of the backup."""
         advance = Counted(self._progress, LOADING, self._manifest.total_rows())
         for name, shape in shapes.items():
@@ -225,14 +237,14 @@ class _Restore:
                 lines = rows.read(file)
                 with database.rows(name, shape) as present:
                     for number, row in enumerate(present, 1):
-                        if next(lines, None) != rows.encoded(row):
+                        if next(lines, None) != rows.encode(row):
                             raise _different(name, number)
                         advance(1)
                 for batch in _batches(lines):
                     database.add(name, shape, batch)
                     advance(len(batch))
 
-    def _compare_rows(self, database: Tables, shapes: dict[str, Shape]) -> None:
+    def _compare_rows(self, database: BackupTables, shapes: dict[str, TableShape]) -> None:
         """Reads every row back from the database."""
         advance = Counted(self._progress, COMPARING, self._manifest.total_rows())
         for name, shape in shapes.items():
@@ -240,28 +252,28 @@ class _Restore:
             with self._rows(name) as file, database.rows(name, shape) as present:
                 for line, row in itertools.zip_longest(rows.read(file), present):
                     count += 1
-                    if line is None or row is None or rows.encoded(row) != line:
+                    if line is None or row is None or rows.encode(row) != line:
                         raise _different(name, count)
                     advance(1)
             if count != self._manifest.tables[name].rows:
-                raise damaged(f"its manifest counts other rows of {name} than it has")
+                raise damage_error(f"its manifest counts other rows of {name} than it has")
 
-    def _compare_files(self, database: Tables, shape: Shape) -> None:
+    def _compare_files(self, database: BackupTables, shape: TableShape) -> None:
         """Every row has its file, and every file its row: both are in the order of their hashes."""
         places = [list(shape.columns).index(name) for name in ("sha256", "location", "size_bytes")]
         with open(self._folder / _NAMED) as named, database.rows(archive.BLOBS, shape) as present:
             for row, line in itertools.zip_longest(present, named):
                 sha256, location, size_bytes = (row[place] for place in places) if row else ("", "", 0)
                 if line is None:
-                    raise damaged(f"the stored file {location} is missing")
+                    raise damage_error(f"the stored file {location} is missing")
                 if line != f"{location} {size_bytes}\n" or hash_in(location) != sha256:
-                    raise damaged(f"the stored file {location or line.split()[0]} is missing, or no row names it")
+                    raise damage_error(f"the stored file {location or line.split()[0]} is missing, or no row names it")
 
     def _rows(self, table: str) -> BinaryIO:
         return open(self._folder / rows_of(table), "rb")
 
 
-def _sample(database: Tables, column: EncryptedColumn) -> EncryptedRow | None:
+def _sample(database: BackupTables, column: EncryptedColumn) -> EncryptedRow | None:
     names = [*column.key_columns, column.column]
     row = database.first(column.table, names, column.column)
     if row is None:
@@ -274,7 +286,7 @@ def _batches(lines: Iterator[bytes]) -> Iterator[list[tuple[object, ...]]]:
     batch: list[tuple[object, ...]] = []
     size = 0
     for line in lines:
-        batch.append(rows.decoded(line))
+        batch.append(rows.decode(line))
         size += len(line)
         if size >= limits.BACKUP_LOAD_BYTES:
             yield batch

@@ -16,11 +16,11 @@ import msgspec
 from deedbox import VERSION
 from deedbox.kernel import limits
 from deedbox.kernel.backup import archive, rows, tables
-from deedbox.kernel.backup.archive import Entry, Manifest, Progress, Table, rows_of
-from deedbox.kernel.backup.draft import Draft, Pieces, State, drafted
+from deedbox.kernel.backup.archive import BackupEntry, BackupManifest, BackupTable, Progress, rows_of
+from deedbox.kernel.backup.draft import BackupDraft, DraftState, Pieces, open_draft
 from deedbox.kernel.backup.files import Files, FolderFiles
 from deedbox.kernel.backup.progress import Counted
-from deedbox.kernel.backup.tables import Shape, Tables
+from deedbox.kernel.backup.tables import BackupTables, TableShape
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import SetupError
 
@@ -35,40 +35,44 @@ class _Lost(SetupError):
 class _Work:
     """One run of a backup."""
 
-    def __init__(self, draft: Draft, files: Files, progress: Progress | None) -> None:
+    def __init__(self, draft: BackupDraft, files: Files, progress: Progress | None) -> None:
         self._draft, self._files, self._progress = draft, files, progress
 
-    def begin(self, data_dir: Path, database_url: str | None, now: datetime) -> State:
+    def begin(self, data_dir: Path, database_url: str | None, now: datetime) -> DraftState:
         """The snapshot, in the archive: the manifest, the single files and every row."""
         self._draft.forget()
-        held: dict[str, tuple[Entry, BinaryIO]] = {}
+        held: dict[str, tuple[BackupEntry, BinaryIO]] = {}
         with contextlib.ExitStack() as stack:
             for name in archive.SINGLE_FILES:
                 if (data_dir / name).exists():
                     data = (data_dir / name).read_bytes()
-                    held[name] = Entry(hashlib.sha256(data).hexdigest(), len(data)), io.BytesIO(data)
+                    held[name] = BackupEntry(hashlib.sha256(data).hexdigest(), len(data)), io.BytesIO(data)
             # The transaction ends before the blobs are copied, which may take long: PostgreSQL has to clean up.
             with tables.snapshot(data_dir, database_url) as database:
                 manifest = self._unload(database, held, stack, instant(now))
             return self._write_head(manifest, held)
 
     def _unload(
-        self, database: Tables, held: dict[str, tuple[Entry, BinaryIO]], stack: contextlib.ExitStack, created_at: str
-    ) -> Manifest:
+        self,
+        database: BackupTables,
+        held: dict[str, tuple[BackupEntry, BinaryIO]],
+        stack: contextlib.ExitStack,
+        created_at: str,
+    ) -> BackupManifest:
         schema = database.schema()
         if schema is None:
             raise SetupError("The database has no schema.", "Start `deedbox serve` once, then back up.")
         shapes = database.shapes()
         advance = Counted(self._progress, READING, sum(map(database.count, shapes)))
-        described: dict[str, Table] = {}
+        described: dict[str, BackupTable] = {}
         for table, shape in shapes.items():
             file = stack.enter_context(tempfile.TemporaryFile(dir=self._draft.folder))  # noqa: SIM115 (the stack does)
             with database.rows(table, shape) as found:
                 count, entry = rows.write(found, file, advance)
             held[rows_of(table)] = (entry, file)
-            described[table] = Table(shape.columns, count)
+            described[table] = BackupTable(shape.columns, count)
         count, size_bytes = self._list_blobs(held[rows_of(_BLOBS)][1], shapes[_BLOBS])
-        return Manifest(
+        return BackupManifest(
             format=archive.FORMAT,
             deedbox=VERSION,
             schema=schema,
@@ -80,10 +84,10 @@ class _Work:
             blob_bytes=size_bytes,
         )
 
-    def _list_blobs(self, file: BinaryIO, shape: Shape) -> tuple[int, int]:
+    def _list_blobs(self, file: BinaryIO, shape: TableShape) -> tuple[int, int]:
         """Keeps the list of stored files for a later run; how many, and their bytes. By hash, which is by location."""
         places = [list(shape.columns).index(name) for name in ("sha256", "location", "size_bytes")]
-        found = (rows.decoded(line) for line in rows.read(file))
+        found = (rows.decode(line) for line in rows.read(file))
         total = 0
 
         def listed() -> Iterator[tuple[object, ...]]:
@@ -97,7 +101,7 @@ class _Work:
         file.seek(0)
         return count, total
 
-    def _write_head(self, manifest: Manifest, held: dict[str, tuple[Entry, BinaryIO]]) -> State:
+    def _write_head(self, manifest: BackupManifest, held: dict[str, tuple[BackupEntry, BinaryIO]]) -> DraftState:
         text = msgspec.json.encode(manifest)
         if len(text) > limits.BACKUP_MANIFEST_BYTES:
             raise SetupError("The database has too many tables for a backup.", "Remove those that are not Deedbox's.")
@@ -109,7 +113,7 @@ class _Work:
                 writer.add(name, entry.size_bytes, file)
             return self._draft.save(manifest, out.end_piece(), 0, advance.done)
 
-    def finish(self, state: State) -> Manifest:
+    def finish(self, state: DraftState) -> BackupManifest:
         """The manifest of the archive, to which every stored file that was not in it is added."""
         manifest = state.manifest
         advance = Counted(self._progress, WRITING, manifest.total_bytes(), state.done_bytes)
@@ -118,13 +122,13 @@ class _Work:
             for number, line in enumerate(rows.read(names)):
                 if number < state.blobs:
                     continue
-                self._add_blob(writer, *rows.decoded(line))
+                self._add_blob(writer, *rows.decode(line))
                 self._save_now_and_then(out, manifest, number + 1, advance.done)
             writer.end()
             out.end_piece()
         return manifest
 
-    def _save_now_and_then(self, out: Pieces, manifest: Manifest, blobs: int, done_bytes: int) -> None:
+    def _save_now_and_then(self, out: Pieces, manifest: BackupManifest, blobs: int, done_bytes: int) -> None:
         if out.since_piece >= limits.BACKUP_FLUSH_BYTES:
             self._draft.save(manifest, out.end_piece(), blobs, done_bytes)
 
@@ -150,7 +154,7 @@ def backup(
     now: datetime,
     files: Files | None = None,
     progress: Progress | None = None,
-) -> Manifest:
+) -> BackupManifest:
     """The manifest of the archive that is now at target: complete and on the disk, or there is none."""
     if not data_dir.is_dir():
         raise SetupError(
@@ -160,7 +164,7 @@ def backup(
     source = hashlib.sha256(f"{data_dir.resolve()}\n{database_url}".encode()).hexdigest()
     try:
         # The hold comes before the snapshot: what the snapshot names is not swept until it is copied.
-        with drafted(target, source) as draft, files.held():
+        with open_draft(target, source) as draft, files.held():
             work = _Work(draft, files, progress)
             manifest = _gone_on_with(work, draft.state(now)) or work.finish(work.begin(data_dir, database_url, now))
             draft.publish(target)
@@ -172,7 +176,7 @@ def backup(
         ) from error
 
 
-def _gone_on_with(work: _Work, state: State | None) -> Manifest | None:
+def _gone_on_with(work: _Work, state: DraftState | None) -> BackupManifest | None:
     """None if there is no snapshot to go on with, or if a file that it names was deleted while nobody held it."""
     if state is None:
         return None

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from deedbox.kernel.backup.archive import Kind, damaged
-from deedbox.kernel.backup.tables import CARRIED, MADE_AGAIN, Shape, kind_of
+from deedbox.kernel.backup.archive import Kind, damage_error
+from deedbox.kernel.backup.tables import CARRIED, MADE_AGAIN, TableShape, kind_of
 from deedbox.kernel.db import Dialect, Row, sqlite
 from deedbox.kernel.errors import SetupError
 
@@ -29,7 +29,7 @@ class SqliteTables:
         row = self._connection.execute("select version_num from alembic_version").fetchone() if there else None
         return str(row[0]) if row else None
 
-    def shapes(self) -> dict[str, Shape]:
+    def shapes(self) -> dict[str, TableShape]:
         names = [name for (name,) in self._connection.execute(_TABLES) if name not in MADE_AGAIN]
         parents = {name: self._parents(name) & set(names) - {name} for name in names}
         return {name: self._shape(name) for name in graphlib.TopologicalSorter(parents).static_order()}
@@ -39,7 +39,7 @@ class SqliteTables:
         return int(self._connection.execute(query).fetchone()[0])
 
     @contextlib.contextmanager
-    def rows(self, table: str, shape: Shape) -> Iterator[Iterator[Row]]:
+    def rows(self, table: str, shape: TableShape) -> Iterator[Iterator[Row]]:
         columns, order = _listed(shape.columns), _listed(shape.key)
         query = f'select {columns} from "{table}" where {_condition(table)} order by {order}'  # noqa: S608 (ours)
         with contextlib.closing(self._connection.execute(query)) as found:
@@ -50,24 +50,24 @@ class SqliteTables:
         row: Row | None = self._connection.execute(query).fetchone()
         return row
 
-    def add(self, table: str, shape: Shape, rows: list[Row]) -> None:
+    def add(self, table: str, shape: TableShape, rows: list[Row]) -> None:
         columns, places = _listed(shape.columns), ", ".join("?" * len(shape.columns))
         try:
             with self._connection:
                 self._connection.execute("begin")
                 self._connection.executemany(f'insert into "{table}" ({columns}) values ({places})', rows)  # noqa: S608 (ours)
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError) as error:
-            raise damaged(f"a row of the table {table} does not fit: {error}") from error
+            raise damage_error(f"a row of the table {table} does not fit: {error}") from error
 
     def settle(self) -> None:
         if broken := self._connection.execute("pragma foreign_key_check").fetchone():
-            raise damaged(f"a row of the table {broken[0]} refers to none of {broken[2]}")
+            raise damage_error(f"a row of the table {broken[0]} refers to none of {broken[2]}")
 
-    def _shape(self, table: str) -> Shape:
+    def _shape(self, table: str) -> TableShape:
         found = self._connection.execute(f'pragma table_info("{table}")').fetchall()
         columns = {name: kind_of(table, name, kind, _KINDS) for _, name, kind, *_ in found}
         key = [name for place, name in sorted((row[5], row[1]) for row in found) if place]
-        return Shape(columns, tuple(key or columns))
+        return TableShape(columns, tuple(key or columns))
 
     def _parents(self, table: str) -> set[str]:
         return {row[2] for row in self._connection.execute(f'pragma foreign_key_list("{table}")')}
@@ -90,7 +90,7 @@ def snapshot(database: Path) -> Iterator[SqliteTables]:
 
 
 @contextlib.contextmanager
-def filled(database: Path) -> Iterator[SqliteTables]:
+def fill_tables(database: Path) -> Iterator[SqliteTables]:
     """A file that nobody else uses yet, to be filled in any order."""
     try:
         with contextlib.closing(sqlite.connect(database, writable=True)) as connection:

@@ -35,32 +35,32 @@ CARRIED = {
 """Of these tables a backup carries such rows only: snapshots of indexes are made again, and so are their files."""
 
 
-class Shape(msgspec.Struct, frozen=True):
+class TableShape(msgspec.Struct, frozen=True):
     """The columns of a table, and those by which its rows are ordered."""
 
     columns: dict[str, Kind]
     key: tuple[str, ...]
 
 
-class Tables(Protocol):
+class BackupTables(Protocol):
     dialect: Dialect
 
     def schema(self) -> str | None:
         """The revision of the schema; None if there is none."""
 
-    def shapes(self) -> dict[str, Shape]:
+    def shapes(self) -> dict[str, TableShape]:
         """Every table but the one that tells the schema, parents before children."""
 
     def count(self, table: str) -> int:
         """How many rows `rows` gives."""
 
-    def rows(self, table: str, shape: Shape) -> AbstractContextManager[Iterator[Row]]:
+    def rows(self, table: str, shape: TableShape) -> AbstractContextManager[Iterator[Row]]:
         """All rows in the order of their key, a few at a time."""
 
     def first(self, table: str, columns: Sequence[str], present: str) -> Row | None:
         """Return these columns of some row in which `present` is not null; None if there is no such row."""
 
-    def add(self, table: str, shape: Shape, rows: list[Row]) -> None:
+    def add(self, table: str, shape: TableShape, rows: list[Row]) -> None:
         """The rows are in the table, durably, or none of them."""
 
     def settle(self) -> None:
@@ -68,12 +68,12 @@ class Tables(Protocol):
 
 
 @contextlib.contextmanager
-def snapshot(data_dir: Path, database_url: str | None) -> Iterator[Tables]:
+def snapshot(data_dir: Path, database_url: str | None) -> Iterator[BackupTables]:
     """The database at one moment, however much is written meanwhile."""
     if is_sqlite(database_url):
         from deedbox.kernel.backup.sqlite_tables import snapshot as of_sqlite
 
-        opened: AbstractContextManager[Tables] = of_sqlite(data_dir / DATABASE)
+        opened: AbstractContextManager[BackupTables] = of_sqlite(data_dir / DATABASE)
     else:
         # Imported here: with SQLite it is never needed.
         from deedbox.kernel.backup.postgres_tables import snapshot as of_postgres

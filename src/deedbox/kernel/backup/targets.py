@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from deedbox.kernel.backup import sqlite_tables
 from deedbox.kernel.backup.archive import DATABASE
-from deedbox.kernel.backup.tables import Tables, is_sqlite
+from deedbox.kernel.backup.tables import BackupTables, is_sqlite
 from deedbox.kernel.db import migrate
 from deedbox.kernel.errors import SetupError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deedbox.kernel.backup.postgres_tables import PostgresTables
 
 
-class Target(Protocol):
+class BackupTarget(Protocol):
     ends_with_the_folder: bool
     """Whether all is done when the data folder is in its place."""
     on_this_disk: bool
@@ -33,7 +33,7 @@ class Target(Protocol):
     def prepare(self, schema: str) -> None:
         """Brings the database to the schema of the backup, unless it has one."""
 
-    def tables(self) -> AbstractContextManager[Tables]: ...
+    def tables(self) -> AbstractContextManager[BackupTables]: ...
 
     def upgrade(self) -> None:
         """Brings the database to the newest schema."""
@@ -45,7 +45,7 @@ class Target(Protocol):
         """From now on it is a database as any other."""
 
 
-def chosen(database_url: str | None, staging: Path, restore_id: str) -> Target:
+def chosen(database_url: str | None, staging: Path, restore_id: str) -> BackupTarget:
     if is_sqlite(database_url):
         return _File(staging / DATABASE)
     return _Postgres(str(database_url), restore_id)
@@ -71,8 +71,8 @@ class _File:
         if self._schema() is None:
             migrate.upgrade_sqlite(self._path, schema)
 
-    def tables(self) -> AbstractContextManager[Tables]:
-        return sqlite_tables.filled(self._path)
+    def tables(self) -> AbstractContextManager[BackupTables]:
+        return sqlite_tables.fill_tables(self._path)
 
     def upgrade(self) -> None:
         if self._schema() != migrate.newest_schema():
@@ -84,7 +84,7 @@ class _File:
     def end(self) -> None: ...
 
     def _schema(self) -> str | None:
-        with sqlite_tables.filled(self._path) as tables:
+        with sqlite_tables.fill_tables(self._path) as tables:
             return tables.schema()
 
 
@@ -133,7 +133,7 @@ class _Postgres:
         if present is None:
             migrate.upgrade_postgres(self._url, schema)
 
-    def tables(self) -> AbstractContextManager[Tables]:
+    def tables(self) -> AbstractContextManager[BackupTables]:
         return self._filled()
 
     def upgrade(self) -> None:
@@ -158,7 +158,7 @@ class _Postgres:
         # Imported here: with SQLite it is never needed.
         from deedbox.kernel.backup import postgres_tables
 
-        with postgres_tables.filled(self._url) as tables:
+        with postgres_tables.fill_tables(self._url) as tables:
             yield tables
 
 

@@ -23,7 +23,7 @@ class Blob(msgspec.Struct, frozen=True):
 _Fate: TypeAlias = Literal["new", "offered", "adopted", "withdrawn"]
 
 
-class Received:
+class ReceivedBlob:
     """Bytes that are durable at their location, and that no row names yet."""
 
     def __init__(self, blob: Blob) -> None:
@@ -65,7 +65,7 @@ class Incoming(Protocol):
     async def write(self, chunk: bytes) -> None:
         """Takes the next bytes; raises TooLarge, with the file gone, as soon as the limit is passed."""
 
-    async def finish(self) -> Received:
+    async def finish(self) -> ReceivedBlob:
         """The received bytes, durable, ready for `store.adopt`."""
 
     async def lend(self) -> Blob:

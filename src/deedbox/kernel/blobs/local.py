@@ -15,12 +15,12 @@ from pathlib import Path
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store
-from deedbox.kernel.blobs.missing import missing
+from deedbox.kernel.blobs.missing import find_missing
 from deedbox.kernel.blobs.names import INCOMING, LOCATION, SHELF, location_of, too_large
 from deedbox.kernel.blobs.trash import empty_trash
-from deedbox.kernel.blobs.upload import Lent, Upload
+from deedbox.kernel.blobs.upload import BlobUpload, Lent
 from deedbox.kernel.db import Database
-from deedbox.kernel.errors import Code, LostFile, SetupError, Unavailable
+from deedbox.kernel.errors import ErrorCode, LostFile, SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
 from deedbox.kernel.threads import in_thread
 
@@ -50,8 +50,8 @@ class LocalBlobs:
                 "Check that the data folder exists, is writable, and has free space.",
             ) from error
 
-    def receive(self, max_bytes: int) -> Upload:
-        return Upload(
+    def receive(self, max_bytes: int) -> BlobUpload:
+        return BlobUpload(
             _Draft(str(self.folder), self._entropy(8).hex(), self._shelve, self._note_use),
             max_bytes=min(max_bytes, limits.BLOB_BYTES_MAX),
             piece_bytes=limits.BLOB_CHUNK_BYTES,
@@ -138,7 +138,7 @@ class LocalBlobs:
             there = await in_thread((self.folder / shelf).is_dir)
             return await in_thread(self._listed, shelf) if there else set()
 
-        return await missing(db, listed)
+        return await find_missing(db, listed)
 
     async def size(self) -> int:
         return await in_thread(self._size)
@@ -265,7 +265,7 @@ def disk() -> Iterator[None]:
         raise Unavailable(
             "The server cannot use its disk for files (full, read-only or failing). Nothing was changed; "
             "free some space and try again.",
-            code=Code.STORAGE_FULL,
+            code=ErrorCode.STORAGE_FULL,
         ) from error
 
 

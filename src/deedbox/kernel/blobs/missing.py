@@ -9,11 +9,11 @@ from deedbox.kernel.db import Database
 SHELVES = [f"{number:02x}" for number in range(256)]
 
 
-async def missing(db: Database, listed: Callable[[str], Awaitable[set[str]]]) -> list[str]:
+async def find_missing(db: Database, listed: Callable[[str], Awaitable[set[str]]]) -> list[str]:
     """The locations, shelf by shelf; `listed` tells what lies on one."""
     lost: list[str] = []
     for shelf in SHELVES:
-        named = functools.partial(store.named, folder=shelf)
+        named = functools.partial(store.list_locations, folder=shelf)
         if (suspects := await db.read(named)) and (suspects := suspects - await listed(shelf)):
             # Asked again: what was deleted between the two looks is not lost.
             lost += sorted(suspects & await db.read(named))

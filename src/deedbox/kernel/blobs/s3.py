@@ -17,14 +17,14 @@ from typing import TypeVar
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import store
-from deedbox.kernel.blobs.missing import missing
+from deedbox.kernel.blobs.missing import find_missing
 from deedbox.kernel.blobs.names import INCOMING, LOCATION, location_of, too_large
 from deedbox.kernel.blobs.trash import empty_trash
-from deedbox.kernel.blobs.upload import Lent, Upload
+from deedbox.kernel.blobs.upload import BlobUpload, Lent
 from deedbox.kernel.db import Database
-from deedbox.kernel.errors import Code, DeedboxError, LostFile, NotFound, Unavailable
+from deedbox.kernel.errors import ErrorCode, LostFile, NotFound, ServiceError, Unavailable
 from deedbox.kernel.ids import Entropy
-from deedbox.kernel.s3.bucket import Bucket, Stored
+from deedbox.kernel.s3.bucket import Bucket, StoredObject
 from deedbox.kernel.s3.multipart import Multipart
 
 T = TypeVar("T")
@@ -47,8 +47,8 @@ class S3Blobs:
         # Threads of its own: a store that is slow must not take those that everything else needs.
         self._threads = ThreadPoolExecutor(limits.S3_THREADS, thread_name_prefix="s3")
 
-    def receive(self, max_bytes: int) -> Upload:
-        return Upload(
+    def receive(self, max_bytes: int) -> BlobUpload:
+        return BlobUpload(
             _Draft(self.bucket, self._entropy(8).hex()),
             max_bytes=min(max_bytes, limits.BLOB_BYTES_MAX),
             piece_bytes=self._part_bytes,
@@ -98,7 +98,7 @@ class S3Blobs:
         def listed(shelf: str) -> set[str]:
             return {one.name for page in self.bucket.pages(f"{shelf}/") for one in page}
 
-        return await missing(db, lambda shelf: self._in_thread(listed, shelf))
+        return await find_missing(db, lambda shelf: self._in_thread(listed, shelf))
 
     async def size(self) -> int:
         return await self._in_thread(self._size)
@@ -194,7 +194,7 @@ class _Draft:
             if not self._gone:
                 self._gone = True
                 for step in self._steps_back():
-                    with contextlib.suppress(DeedboxError):
+                    with contextlib.suppress(ServiceError):
                         step()
 
     def _steps_back(self) -> Iterator[Callable[[], None]]:
@@ -222,7 +222,8 @@ class _Draft:
         stored = self._bucket.copy(source, target) or self._bucket.hashed(target)
         if stored != sha256:
             raise Unavailable(
-                "The store for files has changed the file on its way. Send it again.", code=Code.STORAGE_UNAVAILABLE
+                "The store for files has changed the file on its way. Send it again.",
+                code=ErrorCode.STORAGE_UNAVAILABLE,
             )
         with contextlib.suppress(Unavailable):  # the copy is safe; what remains is an orphan
             self._bucket.delete(source)
@@ -238,7 +239,7 @@ def held(bucket: Bucket, entropy: Entropy = os.urandom) -> Iterator[None]:
         while not ended.wait(limits.S3_HOLD_RENEW_SECONDS):
             try:
                 bucket.put(name, b"", _NOTHING)
-            except DeedboxError as error:
+            except ServiceError as error:
                 log.warning("the hold on the store for files cannot be renewed", reason=error.message)
 
     bucket.put(name, b"", _NOTHING)
@@ -249,7 +250,7 @@ def held(bucket: Bucket, entropy: Entropy = os.urandom) -> Iterator[None]:
     finally:
         ended.set()
         renewing.join()
-        with contextlib.suppress(DeedboxError):  # it loses its force by its age
+        with contextlib.suppress(ServiceError):  # it loses its force by its age
             bucket.delete(name)
 
 
@@ -267,5 +268,5 @@ def _check(location: str) -> None:
         raise LostFile(location)
 
 
-def _is_old(one: Stored, before: datetime) -> bool:
+def _is_old(one: StoredObject, before: datetime) -> bool:
     return LOCATION.fullmatch(one.name) is not None and one.modified < before

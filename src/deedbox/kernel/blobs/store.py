@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import LostFile, Unavailable
@@ -43,12 +43,12 @@ union all select location from blob_trash where location >= :first and location 
 """
 
 
-def adopt(tx: Tx, received: Received, owner: str, now: datetime) -> Blob:
+def adopt(tx: Tx, received: ReceivedBlob, owner: str, now: datetime) -> Blob:
     """The blob that now holds the bytes for owner: the received file, or an older one with the same bytes."""
     return adopt_all(tx, [received], owner, now)[0]
 
 
-def adopt_all(tx: Tx, received: Sequence[Received], owner: str, now: datetime) -> list[Blob]:
+def adopt_all(tx: Tx, received: Sequence[ReceivedBlob], owner: str, now: datetime) -> list[Blob]:
     """As `adopt`, for several files; those whose bytes are new take two statements, however many they are."""
     for one in received:
         one.offer()
@@ -159,7 +159,7 @@ def condemn(tx: Tx, locations: Collection[str], now: datetime) -> int:
     return sum(tx.run(_CONDEMN, location=location, now=instant(now)) for location in locations)
 
 
-def trashed(tx: Tx, limit: int) -> list[str]:
+def list_trash(tx: Tx, limit: int) -> list[str]:
     """The locations to be removed, those longest in the trash first."""
     return [location for (location,) in tx.all(_TRASHED, limit=limit)]
 
@@ -169,7 +169,7 @@ def empty_trash(tx: Tx, locations: Collection[str]) -> None:
     tx.many("delete from blob_trash where location = :location", [{"location": name} for name in locations])
 
 
-def named(tx: Tx, folder: str) -> set[str]:
+def list_locations(tx: Tx, folder: str) -> set[str]:
     """Every location in the folder that a row names."""
     sql = "select location from blobs where location >= :first and location < :last"
     return {location for (location,) in tx.all(sql, first=f"{folder}/", last=f"{folder}0")}

@@ -8,7 +8,7 @@ from deedbox.kernel.sandbox import Stream
 
 
 @asynccontextmanager
-async def streamed(blobs: Blobs, blob: Blob) -> AsyncIterator[Stream]:
+async def open_stream(blobs: Blobs, blob: Blob) -> AsyncIterator[Stream]:
     """The file as an argument for a sandbox; it is open until the end of this."""
     pieces = blobs.open_range(blob.location, 0, blob.size_bytes)
     try:

@@ -19,7 +19,7 @@ async def empty_trash(
         await db.write(functools.partial(store.condemn, locations=named, now=now))
         doubtful.difference_update(named)
     removed = 0
-    while batch := await db.read(functools.partial(store.trashed, limit=limits.BLOB_SWEEP)):
+    while batch := await db.read(functools.partial(store.list_trash, limit=limits.BLOB_SWEEP)):
         if not await remove(batch):
             break
         await db.write(functools.partial(store.empty_trash, locations=batch))

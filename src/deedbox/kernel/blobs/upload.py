@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.blobs.names import location_of, too_large
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 
 T = TypeVar("T")
 InThread: TypeAlias = Callable[..., "asyncio.Future[Any]"]
@@ -17,7 +17,7 @@ Lent: TypeAlias = dict[str, bytes]
 """Small files that are lent, by their location: they are read from here, and were never stored."""
 
 
-class Draft(Protocol):
+class BlobDraft(Protocol):
     """Bytes on their way to their place. The methods run in threads; one that comes after `discard` stores nothing."""
 
     name: str
@@ -32,12 +32,12 @@ class Draft(Protocol):
         """Removes what was stored; what cannot be removed now is an orphan later."""
 
 
-class Upload:
+class BlobUpload:
     """The bytes wait in memory until a piece is full: few trips to a thread."""
 
     def __init__(
         self,
-        draft: Draft,
+        draft: BlobDraft,
         *,
         max_bytes: int,
         piece_bytes: int,
@@ -55,9 +55,9 @@ class Upload:
         self._waiting = bytearray()
         self._size = 0
         self._begun = False
-        self._received: Received | None = None
+        self._received: ReceivedBlob | None = None
 
-    async def __aenter__(self) -> "Upload":
+    async def __aenter__(self) -> "BlobUpload":
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -78,8 +78,8 @@ class Upload:
             full, self._waiting = self._waiting, bytearray()
             await self._on_draft(self._draft.append, full)
 
-    async def finish(self) -> Received:
-        self._received = Received(await self._stored(durable=True))
+    async def finish(self) -> ReceivedBlob:
+        self._received = ReceivedBlob(await self._stored(durable=True))
         return self._received
 
     async def lend(self) -> Blob:
@@ -100,7 +100,7 @@ class Upload:
         try:
             kept: T = await self._in_thread(step, *given)
             return kept
-        except (OSError, DeedboxError):
+        except (OSError, ServiceError):
             await self._discard()
             raise
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from deedbox.kernel.db import Tx, Value
 
 
-class PutOff:
+class DeferredWrites:
     """They are run, in the order in which their texts came first, before anything that might ask for their effect."""
 
     def __init__(self) -> None:

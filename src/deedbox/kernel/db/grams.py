@@ -15,7 +15,7 @@ _LONGEST = 3
 _SEPARATOR = "\x1f"
 
 
-class Wanted(NamedTuple):
+class WantedRows(NamedTuple):
     """Which rows of a table a list shows; conditions name the columns with their table."""
 
     table: str
@@ -36,7 +36,7 @@ def tokens(workspace_id: str, text: str) -> str:
     return _hexadecimal([workspace_id, *_grams(text, range(1, _LONGEST + 1))])
 
 
-def page(tx: Tx, workspace_id: str, wanted: Wanted, limit: int, values: Mapping[str, Value]) -> list[str]:
+def page(tx: Tx, workspace_id: str, wanted: WantedRows, limit: int, values: Mapping[str, Value]) -> list[str]:
     """Return the ids of the first rows that a list shows. Its cost grows with the data: call it with `read_aside`."""
     table = wanted.table
     order = f"order by {table}.id {'desc' if wanted.newest_first else 'asc'}"

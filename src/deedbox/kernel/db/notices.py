@@ -78,7 +78,7 @@ async def hear_forever(connect: Connect, sender: str, listeners: Listeners) -> N
                     _tell(notice.payload, sender, listeners)
         except psycopg.Error as error:
             if not told:
-                log.warning("changes of other processes are seen later", reason=log.redacted(str(error).strip()))
+                log.warning("changes of other processes are seen later", reason=log.redact(str(error).strip()))
             told = True
         await asyncio.sleep(limits.POSTGRES_LISTEN_AGAIN_SECONDS)
 

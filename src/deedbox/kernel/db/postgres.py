@@ -20,8 +20,8 @@ from psycopg.pq import TransactionStatus
 
 from deedbox.kernel import limits, log, tasks, turns
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, notices
-from deedbox.kernel.db.deferred import PutOff
-from deedbox.kernel.errors import Code, SetupError, Unavailable
+from deedbox.kernel.db.deferred import DeferredWrites
+from deedbox.kernel.errors import ErrorCode, SetupError, Unavailable
 from deedbox.kernel.traces import span
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class PostgresTx:
         self.listeners = listeners
         self.callbacks: list[Callable[[], None]] = []
         self.notices: dict[tuple[str, str], None] = {}
-        self._put_off = PutOff()
+        self._put_off = DeferredWrites()
 
     def one(self, sql: str, /, **values: Value) -> Row | None:
         return self._execute(sql, values).fetchone()
@@ -149,7 +149,7 @@ class PostgresDatabase:
         """By which this process knows its own notices."""
         self._outgoing = notices.Outgoing(self._sender)
         self._listening: list[asyncio.Task[None]] = []
-        self._aside = turns.Turns(limits.READS_ASIDE, "searches")
+        self._aside = turns.FairQueue(limits.READS_ASIDE, "searches")
         self._pool = psycopg_pool.ConnectionPool(
             url,
             kwargs={"autocommit": True, "connect_timeout": limits.POSTGRES_CONNECT_SECONDS, **_PATIENCE},
@@ -215,7 +215,7 @@ class PostgresDatabase:
 
     async def _in_thread(self, task: "_Task[T]") -> T:
         if self._closed:
-            raise Unavailable("The server is stopping.", code=Code.DRAINING)
+            raise Unavailable("The server is stopping.", code=ErrorCode.DRAINING)
         if self._waiting >= limits.WRITE_QUEUE:
             raise Unavailable("Too many requests are waiting for the database. Try again in a moment.")
         self._waiting += 1
@@ -255,7 +255,7 @@ class PostgresDatabase:
             except pg.DiskFull as error:
                 raise Unavailable(
                     "The database server's disk is full. Nothing was changed; free some space and try again.",
-                    code=Code.STORAGE_FULL,
+                    code=ErrorCode.STORAGE_FULL,
                 ) from error
             except pg.ReadOnlySqlTransaction as error:
                 if task.begin == _READ:
@@ -263,7 +263,7 @@ class PostgresDatabase:
                 raise Unavailable(
                     "The database takes no changes: it is read-only, or another server has taken its place. "
                     "Nothing was changed; try again in a moment.",
-                    code=Code.DATABASE_UNAVAILABLE,
+                    code=ErrorCode.DATABASE_UNAVAILABLE,
                 ) from error
             except pg.QueryCanceled as error:
                 raise Unavailable("The database takes too long. Nothing was changed; try again in a moment.") from error
@@ -317,7 +317,7 @@ class PostgresDatabase:
                 self._outgoing.send(connection)
         except psycopg.Error as error:
             self._outgoing.give_up()
-            log.warning("other processes see changes later", reason=log.redacted(str(error).strip()))
+            log.warning("other processes see changes later", reason=log.redact(str(error).strip()))
 
 
 @contextlib.contextmanager
@@ -340,7 +340,8 @@ class _Task(NamedTuple, Generic[T]):
 
 def _gone() -> Unavailable:
     return Unavailable(
-        "The database cannot be reached. Nothing was changed; try again in a moment.", code=Code.DATABASE_UNAVAILABLE
+        "The database cannot be reached. Nothing was changed; try again in a moment.",
+        code=ErrorCode.DATABASE_UNAVAILABLE,
     )
 
 
@@ -354,5 +355,5 @@ def _commit(connection: psycopg.Connection[Row], *, changes: bool) -> None:
         raise Unavailable(
             "The database was lost while saving: the change may or may not have been made. "
             "Look before you try again, or retry with the same Idempotency-Key.",
-            code=Code.OUTCOME_UNKNOWN,
+            code=ErrorCode.OUTCOME_UNKNOWN,
         ) from error

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from deedbox.kernel import limits, turns
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, grams
-from deedbox.kernel.db.deferred import PutOff
-from deedbox.kernel.errors import Code, DeedboxError, Unavailable
+from deedbox.kernel.db.deferred import DeferredWrites
+from deedbox.kernel.errors import ErrorCode, ServiceError, Unavailable
 from deedbox.kernel.traces import span
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class SqliteTx:
         self._connection = connection
         self.listeners = listeners
         self.callbacks: list[Callable[[], None]] = []
-        self._put_off = PutOff()
+        self._put_off = DeferredWrites()
 
     def one(self, sql: str, /, **values: Value) -> Row | None:
         self.settle()
@@ -115,18 +115,18 @@ def _interrupted(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_INTERRUPT
 
 
-def unavailable(error: sqlite3.Error) -> DeedboxError | None:
+def unavailable(error: sqlite3.Error) -> ServiceError | None:
     """The 503 that this failure of the storage means, or None for a mistake of ours."""
     primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if primary in _BUSY_ERRORS:
-        return Unavailable("The database is busy. Try again in a moment.", code=Code.BUSY)
+        return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
     if _interrupted(error):
         return Unavailable("Reading this took too long. Narrow what you ask for, or try again in a moment.")
     if primary in _STORAGE_ERRORS:
         return Unavailable(
             "The server cannot write to its disk (full, read-only or failing). Nothing was changed; "
             "free some space and try again.",
-            code=Code.STORAGE_FULL,
+            code=ErrorCode.STORAGE_FULL,
         )
     return None
 
@@ -137,7 +137,7 @@ class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self.listeners = Listeners()
         self._path = path
-        self._aside = turns.Turns(limits.READS_ASIDE, "searches")
+        self._aside = turns.FairQueue(limits.READS_ASIDE, "searches")
         self._threads = ThreadPoolExecutor(limits.READS_ASIDE, thread_name_prefix="sqlite-reader")
         self._idle: list[sqlite3.Connection] = []
         """Connections for reads aside that nobody uses now."""
@@ -207,7 +207,7 @@ class SqliteDatabase:
 
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:  # noqa: ARG002
         if self._closed:
-            raise Unavailable("The server is stopping.", code=Code.DRAINING)
+            raise Unavailable("The server is stopping.", code=ErrorCode.DRAINING)
         if self._queue.qsize() >= limits.WRITE_QUEUE:
             raise Unavailable("Too many changes are waiting to be saved. Try again in a moment.")
         if self._thread is None:

@@ -4,7 +4,7 @@
 to switch off.
 """
 
-from deedbox.kernel.egress.client import Answer, Egress, Request
+from deedbox.kernel.egress.client import Egress, EgressResponse, Request
 from deedbox.kernel.egress.failures import (
     AddressRefused,
     BadAnswer,
@@ -13,24 +13,24 @@ from deedbox.kernel.egress.failures import (
     EgressFailed,
     TookTooLong,
 )
-from deedbox.kernel.egress.network import ANYWHERE, Resolve, Wire, dialled, system_resolve
-from deedbox.kernel.egress.target import Target, parse_target
+from deedbox.kernel.egress.network import ANYWHERE, Resolve, Wire, dial, system_resolve
+from deedbox.kernel.egress.target import EgressTarget, parse_target
 
 __all__ = [
     "ANYWHERE",
     "AddressRefused",
-    "Answer",
     "BadAnswer",
     "CannotConnect",
     "CannotResolve",
     "Egress",
     "EgressFailed",
+    "EgressResponse",
+    "EgressTarget",
     "Request",
     "Resolve",
-    "Target",
     "TookTooLong",
     "Wire",
-    "dialled",
+    "dial",
     "parse_target",
     "system_resolve",
 ]

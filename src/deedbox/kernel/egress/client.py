@@ -18,9 +18,9 @@ from deedbox.kernel.addresses import Network
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.egress.failures import AddressRefused, CannotResolve, EgressFailed, named_failures
 from deedbox.kernel.egress.network import JudgedNetwork, Resolve, doubtful_resolve, system_resolve
-from deedbox.kernel.egress.target import Target, parse_target
+from deedbox.kernel.egress.target import EgressTarget, parse_target
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.traces import Kind, span
+from deedbox.kernel.traces import SpanKind, span
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
@@ -51,7 +51,7 @@ class Request(Struct, frozen=True):
     """A body that breaks off or takes too long does not undo the answer: it is kept as far as it came."""
 
 
-class Answer(Struct, frozen=True):
+class EgressResponse(Struct, frozen=True):
     """The answer: its body cut at the limit, header names in lower case, the address of the peer."""
 
     status: int
@@ -106,16 +106,16 @@ class Egress:
         except (CannotResolve, TimeoutError):
             return
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: Request) -> EgressResponse:
         """The answer to the request, within its bounds; or EgressFailed."""
         target = _callable(request.url)
         # The host alone: the rest of an address may be a secret.
-        with span(f"outgoing {request.method}", {"server.address": target.host}, Kind.CLIENT) as step:
+        with span(f"outgoing {request.method}", {"server.address": target.host}, SpanKind.CLIENT) as step:
             answer = await self._answered(request, target)
             step.note({"http.response.status_code": answer.status})
             return answer
 
-    async def _answered(self, request: Request, target: Target) -> Answer:
+    async def _answered(self, request: Request, target: EgressTarget) -> EgressResponse:
         come, seconds = _Receipt(), request.seconds
         try:
             with named_failures(target.host, seconds):
@@ -126,7 +126,9 @@ class Egress:
                 return come.so_far(come.head, truncated=True)
             raise
 
-    def _sent(self, request: Request, target: Target) -> contextlib.AbstractAsyncContextManager[httpcore.Response]:
+    def _sent(
+        self, request: Request, target: EgressTarget
+    ) -> contextlib.AbstractAsyncContextManager[httpcore.Response]:
         patience = min(request.seconds, request.stall or request.seconds)
         waits = dict.fromkeys(("connect", "read", "write", "pool"), patience)
         waits["connect"] = min(patience, limits.EGRESS_CONNECT_SECONDS)
@@ -144,7 +146,7 @@ class Egress:
         await self._pool.aclose()
 
 
-def _callable(url: str) -> Target:
+def _callable(url: str) -> EgressTarget:
     try:
         return parse_target(url)
     except BadRequest as refused:
@@ -159,21 +161,21 @@ class _Receipt:
     """An answer as far as it has come."""
 
     def __init__(self) -> None:
-        self.head: Answer | None = None
+        self.head: EgressResponse | None = None
         self._body = bytearray()
         self._started = stopwatch()
 
     async def whole(
         self, asked: contextlib.AbstractAsyncContextManager[httpcore.Response], limit: int, into: Write | None
-    ) -> Answer:
+    ) -> EgressResponse:
         async with asked as response:
             peer = response.extensions["network_stream"].get_extra_info("server_addr")
             address = str(peer[0]) if peer else ""
-            self.head = Answer(response.status, _readable(response.headers), b"", False, 0, address)
+            self.head = EgressResponse(response.status, _readable(response.headers), b"", False, 0, address)
             write = into if response.status // 100 == 2 else None
             return self.so_far(self.head, truncated=await self._read(response.aiter_stream(), limit, write))
 
-    def so_far(self, head: Answer, *, truncated: bool) -> Answer:
+    def so_far(self, head: EgressResponse, *, truncated: bool) -> EgressResponse:
         elapsed = round((stopwatch() - self._started) * 1000)
         return replace(head, body=bytes(self._body), truncated=truncated, elapsed_ms=elapsed)
 

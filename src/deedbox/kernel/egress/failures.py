@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import httpcore
 
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 
 
-class EgressFailed(DeedboxError):
+class EgressFailed(ServiceError):
     """An outgoing request got no answer; the message may be shown to the user who chose the URL."""
 
     reason: ClassVar[str] = "failed"

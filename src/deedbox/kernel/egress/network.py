@@ -21,7 +21,7 @@ from deedbox.kernel.limits import (
     EGRESS_PIECE_BYTES,
     EGRESS_RESOLVERS,
 )
-from deedbox.kernel.traces import Kind, span
+from deedbox.kernel.traces import SpanKind, span
 
 # For a host that the operator's own settings name, never for one that a caller chose: a mail server commonly
 # stands on a private network.
@@ -128,12 +128,12 @@ class Wire:
 
 
 @contextlib.asynccontextmanager
-async def dialled(
+async def dial(
     host: str, port: int, *, allow: Sequence[Network] = (), resolve: Resolve = system_resolve, seconds: float
 ) -> AsyncIterator[Wire]:
     """A wire to the host. Dialling and all that is done within takes at most so many seconds, or EgressFailed."""
     network = JudgedNetwork(allow, resolve, httpcore.AnyIOBackend())
-    with span("outgoing connection", {"server.address": host}, Kind.CLIENT), named_failures(host, seconds):
+    with span("outgoing connection", {"server.address": host}, SpanKind.CLIENT), named_failures(host, seconds):
         async with asyncio.timeout(seconds):
             wire = Wire(host, await network.connect_tcp(host, port, min(seconds, EGRESS_CONNECT_SECONDS)))
             try:

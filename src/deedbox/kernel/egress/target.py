@@ -16,7 +16,7 @@ _USER_INFO = re.compile(r"[^/?#]*//[^/?#]*@")
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?")
 
 
-class Target(Struct, frozen=True):
+class EgressTarget(Struct, frozen=True):
     """The parts of an http(s) URL."""
 
     scheme: str
@@ -38,7 +38,7 @@ class Target(Struct, frozen=True):
 
 
 @lru_cache(EGRESS_TARGETS)
-def parse_target(url: str) -> Target:
+def parse_target(url: str) -> EgressTarget:
     """The parts of a URL that may be called, or BadRequest with the reason why not."""
     if len(url) > EGRESS_URL_CHARS:
         raise BadRequest(f"The URL is longer than {EGRESS_URL_CHARS} characters")
@@ -54,7 +54,7 @@ def parse_target(url: str) -> Target:
     if not 0 < port < 65536:
         raise BadRequest("The port of the URL must be between 1 and 65535")
     host = _dialled_host(parsed.raw_host.decode("ascii"))
-    return Target(scheme=parsed.scheme, host=host, port=port, path=parsed.raw_path.decode("ascii"))
+    return EgressTarget(scheme=parsed.scheme, host=host, port=port, path=parsed.raw_path.decode("ascii"))
 
 
 def _dialled_host(host: str) -> str:

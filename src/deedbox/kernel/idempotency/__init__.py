@@ -9,16 +9,16 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
-from deedbox.kernel.crypto import Box, same, sha256
+from deedbox.kernel.crypto import ValueCipher, same, sha256
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, Code, Conflict
+from deedbox.kernel.errors import BadRequest, Conflict, ErrorCode
 from deedbox.kernel.idempotency import store
 
 PLANNED = 102
 """The status kept for a request whose work was planned but has not ended; no client ever gets it."""
 
 
-class Answer(NamedTuple):
+class StoredResponse(NamedTuple):
     status: int
     body: bytes
     replayed: bool = False
@@ -63,7 +63,9 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Exchange).decode
 
 
-def once(tx: Tx, box: Box, request: KeyedRequest, act: Callable[[Tx], Answer], *, now: datetime) -> Answer:
+def once(
+    tx: Tx, box: ValueCipher, request: KeyedRequest, act: Callable[[Tx], StoredResponse], *, now: datetime
+) -> StoredResponse:
     """The answer of `act`, kept in the transaction of its effect, or the one that it gave before."""
     before = given_before(tx, box, request, now=now)
     if before is not None:
@@ -71,11 +73,11 @@ def once(tx: Tx, box: Box, request: KeyedRequest, act: Callable[[Tx], Answer], *
     answer = act(tx)
     body = _keepable(answer.repeated or answer.body, request.repeatable)
     encrypted = box.encrypt(_encode(Exchange(request.fingerprint, body)), request.place)
-    store.keep(tx, store.Kept(answer.status, encrypted, instant(now)), request.caller, request.hashed_key)
+    store.keep(tx, store.StoredKey(answer.status, encrypted, instant(now)), request.caller, request.hashed_key)
     return answer
 
 
-def settle(tx: Tx, box: Box, request: KeyedRequest, answer: Answer, *, now: datetime) -> Answer:
+def settle(tx: Tx, box: ValueCipher, request: KeyedRequest, answer: StoredResponse, *, now: datetime) -> StoredResponse:
     """Return the answer kept for the key. If only the plan is kept, replace it with this answer first.
 
     Of several requests that waited for the same work, the first one decides what all of them get."""
@@ -89,7 +91,7 @@ def settle(tx: Tx, box: Box, request: KeyedRequest, answer: Answer, *, now: date
     return answer
 
 
-def given_before(tx: Tx, box: Box, request: KeyedRequest, *, now: datetime) -> Answer | None:
+def given_before(tx: Tx, box: ValueCipher, request: KeyedRequest, *, now: datetime) -> StoredResponse | None:
     """The answer that is kept for the key, its body empty if it was too large; Conflict if it is another request's."""
     oldest = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
     kept = store.find(tx, request.caller, request.hashed_key)
@@ -99,9 +101,9 @@ def given_before(tx: Tx, box: Box, request: KeyedRequest, *, now: datetime) -> A
     if not same(before.fingerprint, request.fingerprint):
         raise Conflict(
             "This Idempotency-Key has already been used with a different request. Use a new key for a new request.",
-            code=Code.IDEMPOTENCY_CONFLICT,
+            code=ErrorCode.IDEMPOTENCY_CONFLICT,
         )
-    return Answer(kept.status, before.body, replayed=True)
+    return StoredResponse(kept.status, before.body, replayed=True)
 
 
 def _keepable(body: bytes, repeatable: bool) -> bytes:

@@ -6,22 +6,22 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredKey(msgspec.Struct, frozen=True):
     status: int
     exchange: bytes
     created_at: str
 
 
-def find(tx: Tx, caller: str, key: str) -> Kept | None:
+def find(tx: Tx, caller: str, key: str) -> StoredKey | None:
     row = tx.one(
         "select status, exchange, created_at from idempotency where caller = :caller and idempotency_key = :key",
         caller=caller,
         key=key,
     )
-    return Kept(*row) if row else None
+    return StoredKey(*row) if row else None
 
 
-def keep(tx: Tx, kept: Kept, caller: str, key: str) -> None:
+def keep(tx: Tx, kept: StoredKey, caller: str, key: str) -> None:
     # The upsert replaces an answer that is past its day. A twin of this very moment fails one of the two
     # transactions (PostgreSQL: serialisation failure, tried again) and then finds the other's answer.
     tx.run(

@@ -9,9 +9,9 @@ from deedbox.kernel.jobs.job import (
     Backlog,
     GiveUp,
     Job,
+    JobProgress,
     LeaseLost,
     NewJob,
-    Progress,
     State,
 )
 from deedbox.kernel.jobs.runner import Handler, Runner, Work
@@ -24,8 +24,8 @@ from deedbox.kernel.jobs.store import (
     enqueue,
     find,
     held,
+    list_parked,
     of_kind,
-    parked,
     put,
     retry,
 )
@@ -41,9 +41,9 @@ __all__ = [
     "GiveUp",
     "Handler",
     "Job",
+    "JobProgress",
     "LeaseLost",
     "NewJob",
-    "Progress",
     "Runner",
     "State",
     "Work",
@@ -54,8 +54,8 @@ __all__ = [
     "enqueue",
     "find",
     "held",
+    "list_parked",
     "of_kind",
-    "parked",
     "put",
     "retry",
 ]

@@ -21,7 +21,7 @@ _KEPT_OF_URGENT = 1
 """The slots that urgent jobs leave to all others, unless it is the only one."""
 
 
-class Progress(msgspec.Struct, frozen=True):
+class JobProgress(msgspec.Struct, frozen=True):
     done: int
     total: int
     note: str = ""
@@ -51,7 +51,7 @@ class Job(msgspec.Struct, frozen=True, rename={"state": "status"}):
     run_at: float
     attempts: int
     max_attempts: int
-    progress: Progress | None
+    progress: JobProgress | None
     error: str | None
     created_at: str
     finished_at: str | None

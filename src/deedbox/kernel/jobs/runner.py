@@ -10,9 +10,9 @@ from typing import TypeAlias, TypeVar
 from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.clock import Clock, SetBack
 from deedbox.kernel.db import NOTICES_MISSED, Database, Isolation, Tx
-from deedbox.kernel.errors import AWAY, DeedboxError
+from deedbox.kernel.errors import AWAY, ServiceError
 from deedbox.kernel.jobs import store
-from deedbox.kernel.jobs.job import PRIORITIES, Claimed, GiveUp, Job, LeaseLost, Progress, Slots
+from deedbox.kernel.jobs.job import PRIORITIES, Claimed, GiveUp, Job, JobProgress, LeaseLost, Slots
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Work:
 
     async def progress(self, done: int, total: int, note: str = "") -> None:
         await self._db.write(
-            lambda tx: store.report(tx, self.job, self._worker, Progress(done, total, note)),
+            lambda tx: store.report(tx, self.job, self._worker, JobProgress(done, total, note)),
             isolation="read committed",
         )
 
@@ -123,7 +123,7 @@ class Runner:
         await tasks.end(*self._renewing)
         try:
             await self._db.write(lambda tx: store.hand_back(tx, self._worker))
-        except DeedboxError as error:  # their leases lapse instead
+        except ServiceError as error:  # their leases lapse instead
             log.warning("jobs cannot be handed back", reason=error.message)
 
     async def run_due(self) -> int:
@@ -220,10 +220,10 @@ class Runner:
             await self._failed(job, error)
 
     async def _failed(self, job: Job, error: Exception) -> None:
-        reason = error.message if isinstance(error, DeedboxError) else (str(error) or type(error).__name__)
-        told = isinstance(error, (GiveUp, DeedboxError))
+        reason = error.message if isinstance(error, ServiceError) else (str(error) or type(error).__name__)
+        told = isinstance(error, (GiveUp, ServiceError))
         # However long the storage is away, no job is given up for it.
-        away = isinstance(error, DeedboxError) and error.code in AWAY
+        away = isinstance(error, ServiceError) and error.code in AWAY
         final = isinstance(error, GiveUp) or (job.attempts >= job.max_attempts and not away)
         log.error(
             "a job was parked" if final else "a job failed and will be tried again",
@@ -234,7 +234,7 @@ class Runner:
             reason=reason,
         )
         now = self._clock.now()
-        text = log.redacted(reason if told else f"{type(error).__name__}: {reason}")
+        text = log.redact(reason if told else f"{type(error).__name__}: {reason}")
         try:
             if final:
                 await self._db.write(
@@ -247,7 +247,7 @@ class Runner:
                     lambda tx: store.postpone(tx, job, self._worker, later, text, counted=not away),
                     isolation="read committed",
                 )
-        except (LeaseLost, DeedboxError):  # the lease lapses and the job is claimed again
+        except (LeaseLost, ServiceError):  # the lease lapses and the job is claimed again
             return
 
 

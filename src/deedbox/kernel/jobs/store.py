@@ -21,13 +21,13 @@ from deedbox.kernel.jobs.job import (
     URGENT,
     Backlog,
     Job,
+    JobProgress,
     LeaseLost,
     NewJob,
-    Progress,
     Slots,
 )
 
-_PROGRESS = msgspec.json.Decoder(Progress)
+_PROGRESS = msgspec.json.Decoder(JobProgress)
 
 _COLUMNS = (
     "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at,"
@@ -249,7 +249,7 @@ def renew(tx: Tx, jobs: Iterable[Job], worker: str, now: datetime) -> set[tuple[
     return {(job.id, job.attempts) for job in jobs if tx.run(extend, until=until, **_lease(job, worker))}
 
 
-def report(tx: Tx, job: Job, worker: str, progress: Progress) -> None:
+def report(tx: Tx, job: Job, worker: str, progress: JobProgress) -> None:
     text = msgspec.json.encode(progress).decode()
     _demand(tx.run(f"update jobs set progress = :text {_OURS}", text=text, **_lease(job, worker)))
     tx.notify(JOB_CHANGED, job.id)
@@ -343,7 +343,7 @@ def held(tx: Tx, kind: str, now: datetime) -> list[Job]:
     return [_job(row) for row in tx.all(sql, kind=kind, now=now.timestamp())]
 
 
-def parked(tx: Tx, most: int) -> list[Job]:
+def list_parked(tx: Tx, most: int) -> list[Job]:
     """The newest jobs that were given up, with their errors."""
     return [
         _job(row)

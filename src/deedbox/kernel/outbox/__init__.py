@@ -12,9 +12,9 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.outbox import store
-from deedbox.kernel.outbox.event import Event, News
+from deedbox.kernel.outbox.event import Event, NewEvent
 
-__all__ = ["Event", "News", "Reaction", "emit", "emit_all", "react"]
+__all__ = ["Event", "NewEvent", "Reaction", "emit", "emit_all", "react"]
 
 Reaction: TypeAlias = Callable[[Tx, Sequence[Event]], None]
 """Gets the events of one kind that were emitted one after the other."""
@@ -27,10 +27,10 @@ def react(db: Database, kind: str, reaction: Reaction) -> None:
 
 def emit(tx: Tx, workspace_id: str, kind: str, subject_id: str, data: Mapping[str, Any], *, now: datetime) -> Event:
     """As `emit_all`, for one event."""
-    return emit_all(tx, workspace_id, [News(kind, subject_id, data)], now=now)[0]
+    return emit_all(tx, workspace_id, [NewEvent(kind, subject_id, data)], now=now)[0]
 
 
-def emit_all(tx: Tx, workspace_id: str, news: Sequence[News], *, now: datetime) -> list[Event]:
+def emit_all(tx: Tx, workspace_id: str, news: Sequence[NewEvent], *, now: datetime) -> list[Event]:
     """The events, stored in this order with the next numbers of their subjects; reactions share the transaction.
 
     The transaction must be serializable, as `db.write` makes it, or have made or changed each subject's own row: two
@@ -43,7 +43,7 @@ def emit_all(tx: Tx, workspace_id: str, news: Sequence[News], *, now: datetime) 
     return events
 
 
-def _event(workspace_id: str, news: News, now: datetime) -> Event:
+def _event(workspace_id: str, news: NewEvent, now: datetime) -> Event:
     text = msgspec.json.encode(news.data).decode()
     if len(text.encode()) > limits.EVENT_BYTES:
         raise ValueError(f"the data of {news.kind} has more than {limits.EVENT_BYTES} bytes")

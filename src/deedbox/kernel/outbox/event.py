@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 
-class News(NamedTuple):
+class NewEvent(NamedTuple):
     """What has happened to a subject."""
 
     kind: str

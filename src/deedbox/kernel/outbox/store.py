@@ -72,7 +72,7 @@ def place(tx: Tx, workspace_id: str) -> None:
         tx.many("update events set position = :position where id = :id", list(rows))
 
 
-def is_placed(tx: Tx, workspace_id: str, event_id: str) -> bool | None:
+def is_in_feed(tx: Tx, workspace_id: str, event_id: str) -> bool | None:
     """Whether the event has a place in the feed; None if the workspace has no such event."""
     sql = "select position is not null from events where id = :id and workspace_id = :workspace_id"
     row = tx.one(sql, id=event_id, workspace_id=workspace_id)

@@ -19,7 +19,7 @@ class Allowance(msgspec.Struct, frozen=True):
     per_day: int | None
 
 
-class Standing(msgspec.Struct, frozen=True):
+class RateLimitStatus(msgspec.Struct, frozen=True):
     """Where a subject stands, in the window with the smaller remaining share or the one that refused."""
 
     allowed: bool
@@ -35,10 +35,10 @@ class RateLimiter(Protocol):
     async def start(self) -> None:
         """Takes up what is remembered, and begins to save or tidy in the background."""
 
-    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
+    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
         """The standing after this request, which counts if it was admitted."""
 
-    async def peek(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
+    async def peek(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
         """The standing as it is: counts nothing and never refuses."""
 
     async def flush(self) -> None:

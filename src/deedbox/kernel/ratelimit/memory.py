@@ -9,11 +9,11 @@ from math import ceil
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import DeedboxError
-from deedbox.kernel.ratelimit import ADDRESS, WINDOWS, Allowance, Standing, store
+from deedbox.kernel.errors import ServiceError
+from deedbox.kernel.ratelimit import ADDRESS, WINDOWS, Allowance, RateLimitStatus, store
 from deedbox.kernel.ratelimit.admissions import Admissions
-from deedbox.kernel.ratelimit.store import Usage
-from deedbox.kernel.ratelimit.verdict import Window, granted, refused
+from deedbox.kernel.ratelimit.store import KeyUse
+from deedbox.kernel.ratelimit.verdict import Window, admit, refuse
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class MemoryLimiter:
         self._addresses: OrderedDict[str, Admissions] = OrderedDict()
         self._sweep_at = limits.RATE_SWEEP_SUBJECTS
         self._unsaved: list[tuple[str, Admissions]] = []
-        self._owed: Counter[Usage] = Counter()
+        self._owed: Counter[KeyUse] = Counter()
         self._saving = asyncio.Lock()
         self._closing = asyncio.Event()
         self._saver: asyncio.Task[None] | None = None
@@ -51,13 +51,13 @@ class MemoryLimiter:
         """How many keys and addresses are remembered."""
         return len(self._keys) + len(self._addresses)
 
-    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
+    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
         return self.hit_now(subject, allowance, now)
 
-    async def peek(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
+    async def peek(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
         return self.peek_now(subject, allowance, now)
 
-    def hit_now(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
+    def hit_now(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
         """As `hit`, without an await; on the event loop's thread only."""
         time = now.timestamp()
         admissions = self._known(subject) or self._added(subject, time)
@@ -68,21 +68,21 @@ class MemoryLimiter:
         if count - admissions.minute >= allowance.per_minute or (
             per_day is not None and count - admissions.day >= per_day
         ):
-            return refused(time, moment, *self._windows(admissions, allowance))
+            return refuse(time, moment, *self._windows(admissions, allowance))
         if admissions.saved == count:
             self._unsaved.append((subject, admissions))
         admissions.keep = self._minute if per_day is None else self._day
         admissions.append(moment, daily=per_day is not None)
-        return granted(moment, *self._windows(admissions, allowance))
+        return admit(moment, *self._windows(admissions, allowance))
 
-    def peek_now(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
+    def peek_now(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
         """As `peek`, without an await; on the event loop's thread only."""
         time = now.timestamp()
         admissions = self._known(subject)
         if admissions is None:
             admissions = Admissions(saved=-1, keep=self._day)
         moment = admissions.advance(time, self._minute, self._day)
-        return granted(moment, *self._windows(admissions, allowance))
+        return admit(moment, *self._windows(admissions, allowance))
 
     async def start(self) -> None:
         now = self._clock.now().timestamp()
@@ -152,7 +152,7 @@ class MemoryLimiter:
         for subject, admissions in unsaved:
             for at in admissions.times[admissions.saved :]:
                 second = ceil(at) - 1
-                self._owed[Usage(second + 1 + admissions.keep, subject, second)] += 1
+                self._owed[KeyUse(second + 1 + admissions.keep, subject, second)] += 1
             admissions.saved = len(admissions.times)
 
     async def _save_until_closed(self) -> None:
@@ -165,7 +165,7 @@ class MemoryLimiter:
     async def _try_to_save(self) -> None:
         try:
             await self.flush()
-        except DeedboxError as error:
+        except ServiceError as error:
             _log.warning("what API keys used could not be saved, will try again: %s", error)
 
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import DeedboxError
-from deedbox.kernel.ratelimit import WINDOWS, Allowance, Standing, store
-from deedbox.kernel.ratelimit.store import Finding, Question
-from deedbox.kernel.ratelimit.verdict import Window, granted, refused
+from deedbox.kernel.errors import ServiceError
+from deedbox.kernel.ratelimit import WINDOWS, Allowance, RateLimitStatus, store
+from deedbox.kernel.ratelimit.store import AdmissionRequest, WindowFinding
+from deedbox.kernel.ratelimit.verdict import Window, admit, refuse
 
 _log = logging.getLogger(__name__)
 
@@ -26,10 +26,10 @@ class PostgresLimiter:
         self._closing = asyncio.Event()
         self._pruner: asyncio.Task[None] | None = None
 
-    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
-        question = Question(subject, allowance, self._windows, now.timestamp())
+    async def hit(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
+        question = AdmissionRequest(subject, allowance, self._windows, now.timestamp())
 
-        def count(tx: Tx) -> Finding:
+        def count(tx: Tx) -> WindowFinding:
             found = store.count_hit(tx, question, store.locked_head(tx, question))
             if found.admitted and found.number % limits.RATE_PRUNE_EVERY_HITS == 0:
                 store.prune_hits(tx, subject, found.moment - question.keep)
@@ -37,13 +37,13 @@ class PostgresLimiter:
 
         found = await self._db.write(count, isolation="read committed")
         if found.admitted:
-            return granted(found.moment, *_described(question, found, counted=1))
-        return refused(question.now, found.moment, *_described(question, found, counted=0))
+            return admit(found.moment, *_described(question, found, counted=1))
+        return refuse(question.now, found.moment, *_described(question, found, counted=0))
 
-    async def peek(self, subject: str, allowance: Allowance, now: datetime) -> Standing:
-        question = Question(subject, allowance, self._windows, now.timestamp())
+    async def peek(self, subject: str, allowance: Allowance, now: datetime) -> RateLimitStatus:
+        question = AdmissionRequest(subject, allowance, self._windows, now.timestamp())
         found = await self._db.read(lambda tx: store.look(tx, question, store.next_number(tx, subject)))
-        return granted(found.moment, *_described(question, found, counted=0))
+        return admit(found.moment, *_described(question, found, counted=0))
 
     async def start(self) -> None:
         self._pruner = asyncio.create_task(self._prune_until_closed())
@@ -73,11 +73,11 @@ class PostgresLimiter:
     async def _try_to_prune(self) -> None:
         try:
             await self.flush()
-        except DeedboxError as error:
+        except ServiceError as error:
             _log.warning("idle rate limits could not be forgotten, will try again: %s", error)
 
 
-def _described(question: Question, found: Finding, *, counted: int) -> tuple[Window, Window | None]:
+def _described(question: AdmissionRequest, found: WindowFinding, *, counted: int) -> tuple[Window, Window | None]:
     """Both windows with what they were found to hold, and one more if the request was counted."""
     allowance, (minute, day) = question.allowance, question.windows
     used = counted + (0 if found.minute_first is None else found.number - found.minute_first)

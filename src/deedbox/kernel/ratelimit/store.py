@@ -9,7 +9,7 @@ from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.ratelimit import Allowance
 
 
-class Usage(NamedTuple):
+class KeyUse(NamedTuple):
     """A second in which a key was used: after `second`, not after `second + 1`."""
 
     forget_at: int
@@ -17,7 +17,7 @@ class Usage(NamedTuple):
     second: int
 
 
-class Question(msgspec.Struct, frozen=True):
+class AdmissionRequest(msgspec.Struct, frozen=True):
     """A request that wants to be admitted, and the windows that decide it."""
 
     subject: str
@@ -42,7 +42,7 @@ class Question(msgspec.Struct, frozen=True):
         }
 
 
-class Finding(msgspec.Struct, frozen=True):
+class WindowFinding(msgspec.Struct, frozen=True):
     """What the windows of a subject held when a request came, and whether that request was admitted."""
 
     number: int
@@ -65,7 +65,7 @@ def saved_usage(tx: Tx, now: int) -> list[tuple[str, int, int]]:
     return [(subject, second, requests) for subject, second, requests in rows]
 
 
-def add_usage(tx: Tx, used: list[tuple[Usage, int]]) -> None:
+def add_usage(tx: Tx, used: list[tuple[KeyUse, int]]) -> None:
     tx.many(
         """
         insert into rate_usage (forget_at, subject, second, requests)
@@ -95,7 +95,7 @@ def next_number(tx: Tx, subject: str) -> int:
     return 1 if row is None else int(row[0])
 
 
-def locked_head(tx: Tx, question: Question) -> int:
+def locked_head(tx: Tx, question: AdmissionRequest) -> int:
     """The number of the subject's next hit, which is nobody else's to give until this transaction ends."""
     while (head := _lock(tx, question.subject)) is None:
         tx.run(
@@ -120,7 +120,7 @@ def _lock(tx: Tx, subject: str) -> tuple[int, float] | None:
     return None if row is None else (int(row[0]), float(row[1]))
 
 
-def _set_back(tx: Tx, question: Question, number: int) -> None:
+def _set_back(tx: Tx, question: AdmissionRequest, number: int) -> None:
     """Hits that a clock which was set back has yet to reach count as of now: else nothing would leave a window until
     then."""
     tx.run(
@@ -175,12 +175,12 @@ _COUNT = """
 """
 
 
-def count_hit(tx: Tx, question: Question, number: int) -> Finding:
+def count_hit(tx: Tx, question: AdmissionRequest, number: int) -> WindowFinding:
     """Admits the request as this number if both windows have room, and tells what they held before it."""
     return _answered(tx.one(_FOUND + _COUNT + _ANSWER, **question.values(number), keep=question.keep))
 
 
-def look(tx: Tx, question: Question, number: int) -> Finding:
+def look(tx: Tx, question: AdmissionRequest, number: int) -> WindowFinding:
     """What the windows hold; nothing is counted."""
     return _answered(tx.one(_FOUND + _ANSWER, **question.values(number)))
 
@@ -214,6 +214,6 @@ def prune_subjects(tx: Tx, until: float) -> int:
     )
 
 
-def _answered(row: Row | None) -> Finding:
+def _answered(row: Row | None) -> WindowFinding:
     assert row is not None  # noqa: S101 (one row goes in, one row comes out)
-    return Finding(*row)
+    return WindowFinding(*row)

@@ -4,7 +4,7 @@ from math import ceil
 
 import msgspec
 
-from deedbox.kernel.ratelimit import Standing
+from deedbox.kernel.ratelimit import RateLimitStatus
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
@@ -19,20 +19,20 @@ class Window(msgspec.Struct, frozen=True, gc=False):
     """The admission that must leave before another fits; None while there is room."""
 
 
-def granted(moment: float, minute: Window, day: Window | None) -> Standing:
+def admit(moment: float, minute: Window, day: Window | None) -> RateLimitStatus:
     """An admitted request's standing, in the window with the smaller remaining share."""
     window = minute if day is None or _tighter(moment, minute, day) else day
     left = window.limit - window.used
-    return Standing(True, window.limit, left if left > 0 else 0, ceil(_leaves(moment, window)), 0)
+    return RateLimitStatus(True, window.limit, left if left > 0 else 0, ceil(_leaves(moment, window)), 0)
 
 
-def refused(now: float, moment: float, minute: Window, day: Window | None) -> Standing:
+def refuse(now: float, moment: float, minute: Window, day: Window | None) -> RateLimitStatus:
     """A refused request's standing, in the window that refused; of two, the one with the longer wait."""
     full = [window for window in (minute, day) if window is not None and window.used >= window.limit]
     window = max(full, key=lambda window: _opens(moment, window))
     # The wait is counted on the caller's clock, even when that is behind the last admission.
     wait = max(1, ceil(_opens(moment, window) - now))
-    return Standing(False, window.limit, 0, ceil(_leaves(moment, window)), wait)
+    return RateLimitStatus(False, window.limit, 0, ceil(_leaves(moment, window)), wait)
 
 
 def _tighter(moment: float, minute: Window, day: Window) -> bool:

@@ -14,7 +14,7 @@ from deedbox.kernel import crypto, limits, log
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.rotation import store
-from deedbox.kernel.rotation.store import Change, EncryptedColumn, EncryptedRow
+from deedbox.kernel.rotation.store import EncryptedChange, EncryptedColumn, EncryptedRow
 
 __all__ = ["EncryptedColumn", "EncryptedRow", "Rotation", "rotate", "samples", "unreadable"]
 
@@ -40,11 +40,11 @@ async def rotate(
     One that was cut short is taken up where it stopped. `columns` must be all there are: a key that none of their
     values uses is forgotten at the next rotation but one, and what it encrypted elsewhere is lost."""
     with _alone(ring):
-        resumed = crypto.is_rotating(ring)
+        resumed = crypto.has_open_rotation(ring)
         dropped = set() if resumed else await _unused(db, ring, columns)
         if not resumed:
             crypto.add_key(ring, drop=dropped)
-        reencrypted, unreadable = await _Pass(db, crypto.Box(ring), columns, shown).until_none_is_left()
+        reencrypted, unreadable = await _Pass(db, crypto.ValueCipher(ring), columns, shown).until_none_is_left()
         crypto.end_rotation(ring)
     return Rotation(resumed, reencrypted, unreadable, len(dropped))
 
@@ -57,7 +57,7 @@ def samples(tx: Tx, columns: Sequence[EncryptedColumn]) -> list[Sample]:
 
 def unreadable(ring: Path, found: Sequence[Sample]) -> list[str]:
     """The places of the values that this ring does not decrypt; SetupError if it decrypts none of them."""
-    box, failed = crypto.Box(ring), []
+    box, failed = crypto.ValueCipher(ring), []
     for column, row in found:
         place = column.place.format(**row.keys)
         try:
@@ -88,13 +88,17 @@ def _alone(ring: Path) -> Iterator[None]:
 
 async def _unused(db: Database, ring: Path, columns: Sequence[EncryptedColumn]) -> set[bytes]:
     """The keys to forget. Never the newest: a running server may still encrypt with it for a moment."""
-    used = {key for column in columns for key in await db.read(partial(store.keys_used, column=column))}
+    used = {key for column in columns for key in await db.read(partial(store.count_key_use, column=column))}
     return set(crypto.key_ids(ring)[:-1]) - used
 
 
 class _Pass:
     def __init__(
-        self, db: Database, box: crypto.Box, columns: Sequence[EncryptedColumn], shown: Callable[[int, int], None]
+        self,
+        db: Database,
+        box: crypto.ValueCipher,
+        columns: Sequence[EncryptedColumn],
+        shown: Callable[[int, int], None],
     ) -> None:
         self._db = db
         self._box = box
@@ -119,11 +123,11 @@ class _Pass:
         return self._reencrypted, self._unreadable
 
     async def _left(self) -> int:
-        counts = [await self._db.read(partial(store.keys_used, column=column)) for column in self._columns]
+        counts = [await self._db.read(partial(store.count_key_use, column=column)) for column in self._columns]
         return sum(rows for count in counts for key, rows in count.items() if key != self._box.newest)
 
     async def _through(self, column: EncryptedColumn, total: int) -> None:
-        outdated = partial(store.outdated, column=column, newest=self._box.newest)
+        outdated = partial(store.list_outdated, column=column, newest=self._box.newest)
         rows = await self._db.read(partial(outdated, after=None))
         while rows:
             changes = [change for row in rows if (change := self._change(column, row))]
@@ -131,7 +135,7 @@ class _Pass:
             self._shown(self._reencrypted, max(total, self._reencrypted))
             rows = await self._db.read(partial(outdated, after=rows[-1]))
 
-    def _change(self, column: EncryptedColumn, row: EncryptedRow) -> Change | None:
+    def _change(self, column: EncryptedColumn, row: EncryptedRow) -> EncryptedChange | None:
         place = column.place.format(**row.keys)
         try:
             plain = self._box.decrypt(row.value, place)
@@ -139,4 +143,4 @@ class _Pass:
             self._unreadable += 1
             log.error("a stored secret cannot be read and keeps its old key", reason=str(error))
             return None
-        return Change(row, self._box.encrypt(plain, place))
+        return EncryptedChange(row, self._box.encrypt(plain, place))

@@ -23,12 +23,12 @@ class EncryptedRow(NamedTuple):
     value: bytes
 
 
-class Change(NamedTuple):
+class EncryptedChange(NamedTuple):
     row: EncryptedRow
     value: bytes
 
 
-def keys_used(tx: Tx, column: EncryptedColumn) -> dict[bytes, int]:
+def count_key_use(tx: Tx, column: EncryptedColumn) -> dict[bytes, int]:
     """How many values each key of the ring has encrypted."""
     rows = tx.all(
         f"select substr({column.column}, 2, 4), count(*) from {column.table}"
@@ -44,7 +44,7 @@ def sample(tx: Tx, column: EncryptedColumn) -> EncryptedRow | None:
     return EncryptedRow(dict(zip(column.key_columns, row[:-1], strict=True)), bytes(row[-1])) if row else None
 
 
-def outdated(tx: Tx, column: EncryptedColumn, newest: bytes, after: EncryptedRow | None) -> list[EncryptedRow]:
+def list_outdated(tx: Tx, column: EncryptedColumn, newest: bytes, after: EncryptedRow | None) -> list[EncryptedRow]:
     """The next rows whose value is not under the newest key, in the order of their keys."""
     names = ", ".join(column.key_columns)
     further = f"and ({names}) > ({', '.join(':' + name for name in column.key_columns)})" if after else ""
@@ -59,7 +59,7 @@ def outdated(tx: Tx, column: EncryptedColumn, newest: bytes, after: EncryptedRow
     return [EncryptedRow(dict(zip(column.key_columns, row[:-1], strict=True)), bytes(row[-1])) for row in rows]
 
 
-def replace(tx: Tx, column: EncryptedColumn, changes: Sequence[Change]) -> int:
+def replace(tx: Tx, column: EncryptedColumn, changes: Sequence[EncryptedChange]) -> int:
     """The number of values replaced: one that someone else has changed since stays as it is."""
     same_row = " and ".join(f"{name} = :{name}" for name in column.key_columns)
     sql = f"update {column.table} set {column.column} = :new_value where {same_row} and {column.column} = :old_value"

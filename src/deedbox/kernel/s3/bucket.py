@@ -14,9 +14,9 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Conflict, NotFound, SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
-from deedbox.kernel.s3.failures import Refused, Rejected, answered
+from deedbox.kernel.s3.failures import Rejected, StoreRefused, translate_failures
 from deedbox.kernel.s3.object_stream import ObjectStream
-from deedbox.kernel.s3.place import Access, Place
+from deedbox.kernel.s3.place import Access, BucketPrefix
 
 _TAKEN = ("PreconditionFailed", "412")
 _AT_THE_SAME_TIME = ("ConditionalRequestConflict", "OperationAborted", "409")
@@ -30,7 +30,7 @@ class Lock(msgspec.Struct, frozen=True):
     until: datetime
 
 
-class Stored(msgspec.Struct, frozen=True):
+class StoredObject(msgspec.Struct, frozen=True):
     """What the store says of an object. What has a default it tells only to `head`, all but the ETag, and only where it
     has it."""
 
@@ -46,7 +46,7 @@ class Stored(msgspec.Struct, frozen=True):
 class Bucket:
     """The objects below one prefix of a bucket, named without it."""
 
-    def __init__(self, place: Place, access: Access) -> None:
+    def __init__(self, place: BucketPrefix, access: Access) -> None:
         self.place = place
         self._access = access
         self._made: Any = None
@@ -76,13 +76,13 @@ class Bucket:
             return True
         raise Unavailable("Others write the same object at this moment. Try again shortly.")
 
-    def head(self, name: str, version: str | None = None) -> Stored:
+    def head(self, name: str, version: str | None = None) -> StoredObject:
         """What is known of the object, or of one version of it; NotFound if there is none."""
         answer = self.ask("head_object", name, ChecksumMode="ENABLED", **_of(version))
         lock = None
         if "ObjectLockMode" in answer:
             lock = Lock(answer["ObjectLockMode"], answer["ObjectLockRetainUntilDate"].astimezone(UTC))
-        return Stored(
+        return StoredObject(
             name,
             answer["ContentLength"],
             answer["LastModified"],
@@ -92,7 +92,7 @@ class Bucket:
             _etag(answer),
         )
 
-    def first(self, name: str) -> Stored:
+    def first(self, name: str) -> StoredObject:
         """What is known of the object as it was first put, also if it was deleted or replaced since, where the bucket
         keeps versions; NotFound if there is none."""
         return self.head(name, self._first_version(name))
@@ -128,7 +128,7 @@ class Bucket:
         except NotFound:  # some stores say so
             return
 
-    def pages(self, prefix: str = "") -> Iterator[list[Stored]]:
+    def pages(self, prefix: str = "") -> Iterator[list[StoredObject]]:
         """The objects whose names begin so, sorted, a page at a time."""
         found = {"IsTruncated": True}
         more: dict[str, Any] = {}
@@ -136,7 +136,7 @@ class Bucket:
             found = self._list("list_objects_v2", prefix, MaxKeys=limits.S3_PAGE, **more)
             more = {"ContinuationToken": found.get("NextContinuationToken")}
             yield [
-                Stored(self._name(one["Key"]), one["Size"], one["LastModified"], etag=_etag(one))
+                StoredObject(self._name(one["Key"]), one["Size"], one["LastModified"], etag=_etag(one))
                 for one in found.get("Contents", [])
             ]
 
@@ -154,7 +154,7 @@ class Bucket:
             self.put(probe, b"", _EMPTY)
             self.head(probe)
             self.delete(probe)
-        except Refused as error:
+        except StoreRefused as error:
             raise error.setup from error
         except Unavailable as error:
             raise SetupError(
@@ -165,12 +165,12 @@ class Bucket:
     def ask(self, operation: str, name: str, **parameters: Any) -> Any:
         """The store's answer to one request about one object."""
         client = self._client()
-        with answered(str(self.place)):
+        with translate_failures(str(self.place)):
             return getattr(client, operation)(**self._object(name), **parameters)
 
     def _list(self, operation: str, prefix: str, **parameters: Any) -> Any:
         client = self._client()
-        with answered(str(self.place)):
+        with translate_failures(str(self.place)):
             return getattr(client, operation)(
                 Bucket=self.place.bucket, Prefix=f"{self.place.prefix}{prefix}", **parameters
             )
@@ -222,7 +222,7 @@ class Bucket:
     def _client(self) -> Any:
         with self._making:
             if self._made is None:
-                with answered(str(self.place)):
+                with translate_failures(str(self.place)):
                     self._made = _client(self._access)
             return self._made
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deedbox.kernel.errors import Code, DeedboxError, NotFound, SetupError, Unavailable
+from deedbox.kernel.errors import ErrorCode, NotFound, ServiceError, SetupError, Unavailable
 
 _MISSING = {"NoSuchKey", "NoSuchVersion", "NotFound", "404"}
 _FULL = {
@@ -39,24 +39,24 @@ _REFUSALS = {
 }
 
 
-class Refused(Unavailable):
+class StoreRefused(Unavailable):
     """The store answers, but not us, and will not until someone changes the settings, the rights or the bucket."""
 
-    code = Code.STORAGE_UNAVAILABLE
+    code = ErrorCode.STORAGE_UNAVAILABLE
 
     def __init__(self, where: str, reason: str, next_step: str) -> None:
         super().__init__(f"The store for files refuses this server: {reason}. Nothing was changed.")
         self.setup = SetupError(f"Files cannot be stored at {where}: {reason}.", next_step)
 
 
-class Denied(Refused):
+class Denied(StoreRefused):
     """The key has no right to what was asked for."""
 
 
 class Rejected(Unavailable):
     """The store said no to this one request, for the reason in `answer`."""
 
-    code = Code.STORAGE_UNAVAILABLE
+    code = ErrorCode.STORAGE_UNAVAILABLE
 
     def __init__(self, answer: str) -> None:
         super().__init__(f"The store for files did not accept this ({answer}). Nothing was changed; try again.")
@@ -64,7 +64,7 @@ class Rejected(Unavailable):
 
 
 @contextmanager
-def answered(where: str) -> Iterator[None]:
+def translate_failures(where: str) -> Iterator[None]:
     """Requests to the store at `where`: whatever goes wrong with one is raised as an error of ours."""
     from botocore.exceptions import BotoCoreError, ClientError
     from urllib3.exceptions import HTTPError
@@ -82,32 +82,32 @@ def _status(error: Exception) -> int:
     return int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
-def _judged(where: str, answer: str, status: int) -> DeedboxError:
+def _judged(where: str, answer: str, status: int) -> ServiceError:
     if answer in _MISSING:
         return NotFound("The file is no longer stored.")
     if answer in _FULL or status == 507:
         return Unavailable(
             "The store for files is full. Nothing was changed; free some space in it and try again.",
-            code=Code.STORAGE_FULL,
+            code=ErrorCode.STORAGE_FULL,
         )
     if answer in _REFUSALS:
         reason, next_step = _REFUSALS[answer]
-        return (Denied if next_step is _RIGHTS else Refused)(where, reason, next_step)
+        return (Denied if next_step is _RIGHTS else StoreRefused)(where, reason, next_step)
     if (status >= 500 and status != 501) or answer in ("SlowDown", "RequestTimeout", "Throttling", "TooManyRequests"):
         return _away(answer or str(status))
     return Rejected(answer or str(status))
 
 
-def _unheard(where: str, error: Exception) -> DeedboxError:
+def _unheard(where: str, error: Exception) -> ServiceError:
     from botocore.exceptions import CredentialRetrievalError, NoCredentialsError, PartialCredentialsError
 
     if isinstance(error, (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError)):
-        return Refused(where, "there are no credentials", _KEYS)
+        return StoreRefused(where, "there are no credentials", _KEYS)
     return _away(type(error).__name__)
 
 
 def _away(reason: str) -> Unavailable:
     return Unavailable(
         f"The store for files does not answer as it should ({reason}). Nothing was changed; try again shortly.",
-        code=Code.STORAGE_UNAVAILABLE,
+        code=ErrorCode.STORAGE_UNAVAILABLE,
     )

@@ -4,8 +4,8 @@ import threading
 from typing import Any
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Code, Unavailable
-from deedbox.kernel.s3.failures import Rejected, answered
+from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.kernel.s3.failures import Rejected, translate_failures
 
 
 class ObjectStream:
@@ -40,7 +40,8 @@ class ObjectStream:
                     return chunk
                 self._ask()
         raise Unavailable(
-            "The store for files breaks off in the middle of a file. Try again shortly.", code=Code.STORAGE_UNAVAILABLE
+            "The store for files breaks off in the middle of a file. Try again shortly.",
+            code=ErrorCode.STORAGE_UNAVAILABLE,
         )
 
     def close(self) -> None:
@@ -54,7 +55,7 @@ class ObjectStream:
         if self._body is None:
             return b""
         try:
-            with answered(self._where):
+            with translate_failures(self._where):
                 return bytes(self._body.read(most))
         except Unavailable:
             return b""
@@ -66,7 +67,7 @@ class ObjectStream:
             return
         wanted = {} if self._at == 0 and self._end is None else {"Range": self._range()}
         try:
-            with answered(self._where):
+            with translate_failures(self._where):
                 answer = self._client.get_object(**self._request, **wanted)
         except Rejected as error:
             if error.answer not in ("InvalidRange", "416"):
@@ -80,7 +81,7 @@ class ObjectStream:
 
     def _ask_for_nothing(self) -> None:
         # No range says "no bytes", but a caller learns that the object is gone.
-        with answered(self._where):
+        with translate_failures(self._where):
             self._client.head_object(**self._request)
 
     def _range(self) -> str:

@@ -11,7 +11,7 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"([A-Za-z0-9!_.*'()-]+/)*")
 
 
-class Place(msgspec.Struct, frozen=True):
+class BucketPrefix(msgspec.Struct, frozen=True):
     """A bucket, and what every name in it begins with: nothing, or something that ends with a slash."""
 
     bucket: str
@@ -30,7 +30,7 @@ class Access(msgspec.Struct, frozen=True):
     secret_key: Secret | None = None
 
 
-def place(url: str) -> Place:
+def place(url: str) -> BucketPrefix:
     """The place that the address names; ValueError says what is wrong with it."""
     parts = urlsplit(url)
     if parts.scheme != "s3" or parts.query or parts.fragment:
@@ -41,4 +41,4 @@ def place(url: str) -> Place:
     prefix = f"{path}/" if path else ""
     if not _PREFIX.fullmatch(prefix) or any(word in (".", "..") for word in path.split("/")):
         raise ValueError("its prefix has an empty part or a sign that names of objects should not have")
-    return Place(parts.netloc, prefix)
+    return BucketPrefix(parts.netloc, prefix)

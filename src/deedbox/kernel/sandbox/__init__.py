@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from deedbox.kernel.errors import Code, DeedboxError
+from deedbox.kernel.errors import ErrorCode, ServiceError
 from deedbox.kernel.limits import (
     SANDBOX_CALLS,
     SANDBOX_CPU_SECONDS,
@@ -27,7 +27,7 @@ SENTENCES: dict[Reason, str] = {
 }
 
 
-class Call(Struct, frozen=True):
+class SandboxCall(Struct, frozen=True):
     """A function as `package.module:name`, and what to call it with."""
 
     function: str
@@ -63,7 +63,7 @@ class SandboxKind(Struct, frozen=True):
 
     name: str
     preload: tuple[str, ...]
-    setup: tuple[Call, ...] = ()
+    setup: tuple[SandboxCall, ...] = ()
     processes: int = 1
     caller_processes: int | None = None
     """How many of them one caller may use at the same time, also while others are free; with None all."""
@@ -84,11 +84,11 @@ class SandboxKind(Struct, frozen=True):
     """Whether a child refuses to work where the system can put up no fence."""
 
 
-class SandboxFailed(DeedboxError):
+class SandboxFailed(ServiceError):
     """The one call that was in the sandbox failed; the reason says on which limit."""
 
     status = 400
-    code = Code.SANDBOX_FAILED
+    code = ErrorCode.SANDBOX_FAILED
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(SENTENCES[reason])

@@ -14,7 +14,7 @@ _OWN_PID = -1
 """Stands for the process's own number, which is known when the filter is made."""
 
 
-class Look(NamedTuple):
+class ArgumentRule(NamedTuple):
     """Calls that are judged by one argument: whether it passes the test with one of these values."""
 
     calls: tuple[str, ...]
@@ -51,25 +51,25 @@ _W_OK = 2
 _FCNTL_SIGNALS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: they make a pipe send any signal to any process
 
 _COMPUTE_LOOKS = (
-    Look(("tgkill",), 0, EQUAL, (_OWN_PID,)),  # without its own signals a process could not abort
-    Look(("fcntl",), 1, EQUAL, _FCNTL_SIGNALS, allowed=False),
-    Look(("prctl",), 0, EQUAL, (_PR_SET_NAME, _PR_SET_VMA)),
+    ArgumentRule(("tgkill",), 0, EQUAL, (_OWN_PID,)),  # without its own signals a process could not abort
+    ArgumentRule(("fcntl",), 1, EQUAL, _FCNTL_SIGNALS, allowed=False),
+    ArgumentRule(("prctl",), 0, EQUAL, (_PR_SET_NAME, _PR_SET_VMA)),
 )
 _READ_LOOKS = (
-    Look(("open",), 1, ANY_BIT, (_WRITING,), allowed=False),
-    Look(("openat",), 2, ANY_BIT, (_WRITING,), allowed=False),
-    Look(("ioctl",), 1, EQUAL, (_TCGETS, _FIOCLEX)),
-    Look(("clone",), 0, ANY_BIT, (_CLONE_THREAD,)),
+    ArgumentRule(("open",), 1, ANY_BIT, (_WRITING,), allowed=False),
+    ArgumentRule(("openat",), 2, ANY_BIT, (_WRITING,), allowed=False),
+    ArgumentRule(("ioctl",), 1, EQUAL, (_TCGETS, _FIOCLEX)),
+    ArgumentRule(("clone",), 0, ANY_BIT, (_CLONE_THREAD,)),
 )
 _CONVERT_LOOKS = (
-    Look(("ioctl",), 1, EQUAL, (_TCGETS, _FIOCLEX)),
-    Look(("clone",), 0, ANY_BIT, (_CLONE_THREAD,)),
-    Look(("socket",), 0, EQUAL, (_AF_UNIX,)),
-    Look(("kill",), 0, EQUAL, (_OWN_PID,)),
-    Look(("prlimit64",), 0, EQUAL, (0, _OWN_PID)),  # its limits are hard: it can only lower them
+    ArgumentRule(("ioctl",), 1, EQUAL, (_TCGETS, _FIOCLEX)),
+    ArgumentRule(("clone",), 0, ANY_BIT, (_CLONE_THREAD,)),
+    ArgumentRule(("socket",), 0, EQUAL, (_AF_UNIX,)),
+    ArgumentRule(("kill",), 0, EQUAL, (_OWN_PID,)),
+    ArgumentRule(("prlimit64",), 0, EQUAL, (0, _OWN_PID)),  # its limits are hard: it can only lower them
     # LibreOffice puts its socket into /tmp if that says it can be written; a fence is not asked by this call.
-    Look(("access",), 1, EQUAL, (_W_OK,), allowed=False),
-    Look(("faccessat", "faccessat2"), 2, EQUAL, (_W_OK,), allowed=False),
+    ArgumentRule(("access",), 1, EQUAL, (_W_OK,), allowed=False),
+    ArgumentRule(("faccessat", "faccessat2"), 2, EQUAL, (_W_OK,), allowed=False),
 )
 
 CALLS: dict[Work, tuple[str, ...]] = {
@@ -77,14 +77,14 @@ CALLS: dict[Work, tuple[str, ...]] = {
     "read": tuple(f"{_COMPUTE} {_READ}".split()),
     "convert": tuple(f"{_COMPUTE} {_READ} {_CONVERT}".split()),
 }
-_LOOKS: dict[Work, tuple[Look, ...]] = {
+_LOOKS: dict[Work, tuple[ArgumentRule, ...]] = {
     "compute": _COMPUTE_LOOKS,
     "read": _COMPUTE_LOOKS + _READ_LOOKS,
     "convert": _COMPUTE_LOOKS + _CONVERT_LOOKS,
 }
 
 
-def looks(work: Work, own_pid: int) -> list[Look]:
+def looks(work: Work, own_pid: int) -> list[ArgumentRule]:
     """The calls of this work that are judged by an argument, before those that are allowed whatever it is."""
     return [
         look._replace(values=tuple(own_pid if value == _OWN_PID else value for value in look.values))

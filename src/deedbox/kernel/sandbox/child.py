@@ -8,16 +8,16 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.limits import SANDBOX_ERROR_CHARS, SANDBOX_PIECE_BYTES
 from deedbox.kernel.sandbox import SandboxFailed, confine
 from deedbox.kernel.sandbox.frames import (
     HEAD_BYTES,
     Broken,
-    Done,
+    DoneFrame,
     Opening,
-    Piece,
-    Refused,
+    PieceFrame,
+    RefusedFrame,
     body_bytes,
     frame,
     read_call,
@@ -28,7 +28,7 @@ from deedbox.kernel.sandbox.frames import (
 def main() -> None:
     requests, replies = _take_pipes()
     opening = read_opening(_receive(requests))
-    _send(replies, _reply(lambda: Done(_load(opening))))
+    _send(replies, _reply(lambda: DoneFrame(_load(opening))))
     while True:
         body = _receive(requests)
         if not confine.LINUX:
@@ -58,24 +58,24 @@ def _load(opening: Opening) -> str:
     return confine.close_off(opening.memory_bytes, opening.open_files, opening.cpu_seconds * opening.calls)
 
 
-def _run(body: bytearray, packages: tuple[str, ...], give: Callable[[bytes], None]) -> Done:
+def _run(body: bytearray, packages: tuple[str, ...], give: Callable[[bytes], None]) -> DoneFrame:
     call = read_call(body)
     result = _function(call.function, packages)(*call.args)
-    return _given(result, give) if isinstance(result, Generator) else Done(result)
+    return _given(result, give) if isinstance(result, Generator) else DoneFrame(result)
 
 
-def _given(pieces: Generator[bytes, None, Any], give: Callable[[bytes], None]) -> Done:
+def _given(pieces: Generator[bytes, None, Any], give: Callable[[bytes], None]) -> DoneFrame:
     """What the generator returns at its end, with what it yielded last; the rest was given away."""
     last: bytes | None = None
     while True:
         try:
             piece = next(pieces)
         except StopIteration as end:
-            done = Done(end.value, last)
+            done = DoneFrame(end.value, last)
             if last is None or len(frame(done)) <= SANDBOX_PIECE_BYTES:
                 return done
             give(last)
-            return Done(end.value)
+            return DoneFrame(end.value)
         if last is not None:
             give(last)
         last = piece
@@ -83,19 +83,19 @@ def _given(pieces: Generator[bytes, None, Any], give: Callable[[bytes], None]) -
 
 def _give(requests: int, replies: int, piece: bytes) -> None:
     """Returns when the server has put the piece where it belongs, and asks for more."""
-    _send(replies, frame(Piece(piece)))
+    _send(replies, frame(PieceFrame(piece)))
     _receive(requests)
 
 
-def _reply(act: Callable[[], Done]) -> bytearray:
+def _reply(act: Callable[[], DoneFrame]) -> bytearray:
     """What came of the act, as a frame; whatever it was, the server learns of it."""
     try:
         return frame(act())
     except SandboxFailed as failed:
         return frame(Broken(reason=failed.reason, text=failed.message))
-    except DeedboxError as error:
+    except ServiceError as error:
         classes = tuple(f"{one.__module__}:{one.__qualname__}" for one in type(error).mro())
-        return frame(Refused(classes=classes, message=error.message[:SANDBOX_ERROR_CHARS], code=error.code))
+        return frame(RefusedFrame(classes=classes, message=error.message[:SANDBOX_ERROR_CHARS], code=error.code))
     except MemoryError:
         return frame(Broken(reason="memory", text="MemoryError"))
     except Exception as error:  # foreign code on hostile bytes raises anything; it fails this call and no other

@@ -47,7 +47,7 @@ class NoFence(OSError):
 @cache
 def means() -> Means | None:
     """How this system fences a child; None if it cannot. Where Landlock does not do a process tries the other way."""
-    if seccomp.missing():
+    if seccomp.missing_reason():
         return None
     if _landlock_rights():
         return "landlock"

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from deedbox.kernel.limits import SANDBOX_MESSAGE_BYTES
-from deedbox.kernel.sandbox import Call, Fence, Reason, SandboxFailed, Stream
+from deedbox.kernel.sandbox import Fence, Reason, SandboxCall, SandboxFailed, Stream
 
 HEAD_BYTES = 4
 GO_ON = bytes(HEAD_BYTES)
@@ -22,7 +22,7 @@ class Opening(Struct, frozen=True):
 
     packages: tuple[str, ...]
     preload: tuple[str, ...]
-    setup: tuple[Call, ...]
+    setup: tuple[SandboxCall, ...]
     memory_bytes: int
     cpu_seconds: int
     calls: int
@@ -32,19 +32,19 @@ class Opening(Struct, frozen=True):
     fence_demanded: bool
 
 
-class Piece(Struct, frozen=True, tag="piece"):
+class PieceFrame(Struct, frozen=True, tag="piece"):
     """Some bytes of a result; the child waits for `GO_ON` before it makes the next."""
 
     data: bytes
 
 
-class Done(Struct, frozen=True, tag="done"):
+class DoneFrame(Struct, frozen=True, tag="done"):
     value: Any = None
     last: bytes | None = None
     """The last of the pieces: it goes with the reply, and need not be asked for."""
 
 
-class Refused(Struct, frozen=True, tag="refused"):
+class RefusedFrame(Struct, frozen=True, tag="refused"):
     """A domain error: its classes from the most special on, its sentence and its code."""
 
     classes: tuple[str, ...]
@@ -59,12 +59,12 @@ class Broken(Struct, frozen=True, tag="broken"):
     text: str
 
 
-Reply: TypeAlias = Done | Refused | Broken
+Reply: TypeAlias = DoneFrame | RefusedFrame | Broken
 
 read_opening = msgspec.msgpack.Decoder(Opening).decode
-read_call = msgspec.msgpack.Decoder(Call).decode
+read_call = msgspec.msgpack.Decoder(SandboxCall).decode
 _read_reply = msgspec.msgpack.Decoder(Reply)
-_read_step = msgspec.msgpack.Decoder(Reply | Piece)
+_read_step = msgspec.msgpack.Decoder(Reply | PieceFrame)
 
 
 def read_reply(body: bytes | bytearray) -> Reply:
@@ -73,9 +73,9 @@ def read_reply(body: bytes | bytearray) -> Reply:
     return reply
 
 
-def read_step(body: bytes | bytearray) -> Reply | Piece:
+def read_step(body: bytes | bytearray) -> Reply | PieceFrame:
     """As `read_reply`, for a call whose result comes in pieces before its reply."""
-    step: Reply | Piece = _read_step.decode(body)
+    step: Reply | PieceFrame = _read_step.decode(body)
     return step
 
 
@@ -90,14 +90,14 @@ def frame(message: Struct) -> bytearray:
     return buffer
 
 
-def call_frame(call: Call) -> tuple[bytearray, Stream | None, bytes]:
+def call_frame(call: SandboxCall) -> tuple[bytearray, Stream | None, bytes]:
     """The frame of a call: all of it, or what comes before a stream, the stream, and what comes after it."""
     stream = next((argument for argument in call.args if isinstance(argument, Stream)), None)
     if stream is None:
         return frame(call), None, b""
     mark = os.urandom(_MARK_BYTES)
     args = tuple(mark if argument is stream else argument for argument in call.args)
-    before, _, after = frame(Call(call.function, args)).partition(bytes([_BYTES_8, _MARK_BYTES]) + mark)
+    before, _, after = frame(SandboxCall(call.function, args)).partition(bytes([_BYTES_8, _MARK_BYTES]) + mark)
     before += bytes([_BYTES_32]) + stream.size_bytes.to_bytes(4, "big")
     size = len(before) - HEAD_BYTES + stream.size_bytes + len(after)
     if size > SANDBOX_MESSAGE_BYTES:

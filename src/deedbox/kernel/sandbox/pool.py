@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
 
-from deedbox.kernel.errors import Code, DeedboxError, Unavailable
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink
-from deedbox.kernel.sandbox.frames import Broken, Done, Refused, Reply
+from deedbox.kernel.errors import ErrorCode, ServiceError, Unavailable
+from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink
+from deedbox.kernel.sandbox.frames import Broken, DoneFrame, RefusedFrame, Reply
 from deedbox.kernel.sandbox.process import Child, StartFailed
 from deedbox.kernel.traces import span
-from deedbox.kernel.turns import Turns
+from deedbox.kernel.turns import FairQueue
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class Sandbox:
     def __init__(self, kind: SandboxKind, *, packages: tuple[str, ...] = ("deedbox.",)) -> None:
         self.kind = kind
         self._packages = packages
-        self._turns = Turns(kind.processes, "files", kind.caller_processes)
+        self._turns = FairQueue(kind.processes, "files", kind.caller_processes)
         self._idle: dict[Child, asyncio.TimerHandle | None] = {}
         """The children without a call, the one that had the last call last, and what will end each of them."""
         self._busy: set[Child] = set()
@@ -40,9 +40,9 @@ class Sandbox:
             raise ValueError(f"{function} is not in a module that the {self.kind.name} sandbox preloads")
         about = {"deedbox.sandbox": self.kind.name, "deedbox.function": function}
         with span("sandbox", about):
-            return self._outcome(function, await self._asked(Call(function, args), into, cpu_seconds))
+            return self._outcome(function, await self._asked(SandboxCall(function, args), into, cpu_seconds))
 
-    async def _asked(self, call: Call, into: Sink | None, cpu_seconds: float | None) -> Reply:
+    async def _asked(self, call: SandboxCall, into: Sink | None, cpu_seconds: float | None) -> Reply:
         async with self._turns.one(), self._child() as child:
             try:
                 reply = await child.ask(call, into, cpu_seconds)
@@ -134,9 +134,9 @@ class Sandbox:
         burial.add_done_callback(self._burials.discard)
 
     def _outcome(self, function: str, reply: Reply) -> Any:
-        if isinstance(reply, Done):
+        if isinstance(reply, DoneFrame):
             return reply.value
-        if isinstance(reply, Refused):
+        if isinstance(reply, RefusedFrame):
             raise _domain_error(reply)
         log.warning("sandbox %s: %s failed: %s", self.kind.name, function, reply.text)
         raise SandboxFailed(reply.reason)
@@ -148,20 +148,20 @@ def _warn_unfiltered(reason: str) -> None:
 
 
 def _stopping() -> Unavailable:
-    return Unavailable("The server is stopping", code=Code.DRAINING)
+    return Unavailable("The server is stopping", code=ErrorCode.DRAINING)
 
 
-def _domain_error(refused: Refused) -> DeedboxError:
+def _domain_error(refused: RefusedFrame) -> ServiceError:
     """The error as it was raised in the child; the nearest class above it if its own is not loaded here."""
-    known = {f"{one.__module__}:{one.__qualname__}": one for one in _family(DeedboxError)}
-    kind = next((known[name] for name in refused.classes if name in known), DeedboxError)
+    known = {f"{one.__module__}:{one.__qualname__}": one for one in _family(ServiceError)}
+    kind = next((known[name] for name in refused.classes if name in known), ServiceError)
     error = kind.__new__(kind)
-    code = next((one for one in Code if one == refused.code), None)
-    DeedboxError.__init__(error, refused.message, code=code)
+    code = next((one for one in ErrorCode if one == refused.code), None)
+    ServiceError.__init__(error, refused.message, code=code)
     return error
 
 
-def _family(root: type[DeedboxError]) -> Iterator[type[DeedboxError]]:
+def _family(root: type[ServiceError]) -> Iterator[type[ServiceError]]:
     yield root
     for child in root.__subclasses__():
         yield from _family(child)

@@ -20,14 +20,23 @@ from deedbox.kernel.limits import (
     SANDBOX_PIPE_BYTES,
     SANDBOX_START_SECONDS,
 )
-from deedbox.kernel.sandbox import Call, Reason, SandboxFailed, SandboxKind, Sink, Stream, child_environment, confine
+from deedbox.kernel.sandbox import (
+    Reason,
+    SandboxCall,
+    SandboxFailed,
+    SandboxKind,
+    Sink,
+    Stream,
+    child_environment,
+    confine,
+)
 from deedbox.kernel.sandbox.frames import (
     GO_ON,
     HEAD_BYTES,
     Broken,
-    Done,
+    DoneFrame,
     Opening,
-    Piece,
+    PieceFrame,
     Reply,
     body_bytes,
     call_frame,
@@ -141,7 +150,7 @@ class Child:
                 reply = await self._exchange(_opening(self._kind, packages))
         except (TimeoutError, EOFError, OSError, ValueError) as error:
             raise StartFailed(f"{type(error).__name__} {error}".strip()) from error
-        if not isinstance(reply, Done):
+        if not isinstance(reply, DoneFrame):
             raise StartFailed(reply.text if isinstance(reply, Broken) else reply.message)
         self.unfiltered = str(reply.value)
         self.opened = True
@@ -180,7 +189,7 @@ class Child:
     async def _exchange(self, message: Struct, into: Sink | None = None) -> Reply:
         if self._input is None:
             raise EOFError("The child was never connected")
-        if isinstance(message, Call):
+        if isinstance(message, SandboxCall):
             before, stream, after = call_frame(message)
             if stream is None:
                 self._input.write(before)
@@ -191,7 +200,7 @@ class Child:
         if into is not None:
             return await self._drain(self._input, into)
         reply = read_reply(await self._replies.take(SANDBOX_MESSAGE_BYTES))
-        if isinstance(reply, Done) and reply.last is not None:
+        if isinstance(reply, DoneFrame) and reply.last is not None:
             raise ValueError("a piece that nobody has asked for")
         return reply
 
@@ -215,13 +224,13 @@ class Child:
         left = into.max_bytes
         while True:
             step = read_step(await self._replies.take(SANDBOX_PIECE_BYTES))
-            piece = step.data if isinstance(step, Piece) else step.last if isinstance(step, Done) else None
+            piece = step.data if isinstance(step, PieceFrame) else step.last if isinstance(step, DoneFrame) else None
             if piece is not None:
                 left -= len(piece)
                 if left < 0:
                     raise SandboxFailed("too large")
                 await into.write(piece)
-            if not isinstance(step, Piece):
+            if not isinstance(step, PieceFrame):
                 return step
             pipe.write(GO_ON)
 

@@ -7,7 +7,7 @@ import struct
 import sys
 from typing import TypeAlias
 
-from deedbox.kernel.sandbox.allowed import ANY_BIT, CALLS, EQUAL, Look, Work, looks
+from deedbox.kernel.sandbox.allowed import ANY_BIT, CALLS, EQUAL, ArgumentRule, Work, looks
 from deedbox.kernel.sandbox.syscalls import NUMBERS
 
 __all__ = ["ANY_BIT", "EQUAL", "install", "program"]
@@ -34,7 +34,7 @@ _EVERY_THREAD = 1
 _NEW = 424
 
 
-def missing() -> str:
+def missing_reason() -> str:
     """Why this system has no filter; empty if it has."""
     machine = os.uname().machine
     if sys.platform != "linux" or machine not in NUMBERS or sys.maxsize < 2**32:
@@ -46,7 +46,7 @@ def missing() -> str:
 
 def install(work: Work) -> str:
     """Closes the filter on every thread; says why there is none if the system has none, else an empty text."""
-    if reason := missing():
+    if reason := missing_reason():
         return reason
     machine = os.uname().machine
     if failed := _set_filter(machine, program(machine, os.getpid(), work)):
@@ -70,7 +70,7 @@ def program(machine: str, own_pid: int, work: Work) -> list[Instruction]:
     return [*steps, (AT_LEAST, 0, 1, _NEW), (RETURN, 0, 0, ABSENT), (RETURN, 0, 0, REFUSE)]
 
 
-def _judged(number: int, look: Look) -> list[Instruction]:
+def _judged(number: int, look: ArgumentRule) -> list[Instruction]:
     hit, miss = (ALLOW, REFUSE) if look.allowed else (REFUSE, ALLOW)
     # The kernel itself reads only the lower half of each of these arguments, which comes first on both machines.
     steps: list[Instruction] = [(LOAD, 0, 0, 16 + 8 * look.argument)]

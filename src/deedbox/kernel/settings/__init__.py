@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from deedbox.kernel.errors import SetupError
-from deedbox.kernel.log import redacted
+from deedbox.kernel.log import redact
 from deedbox.kernel.settings.checks import check
 from deedbox.kernel.settings.fields import (
     CONFIG,
@@ -81,9 +81,9 @@ def _check_one(name: str, value: Any) -> None:
     try:
         msgspec.convert({name: value}, Settings, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
-        reason = redacted(str(error).split(" - at ")[0])
+        reason = redact(str(error).split(" - at ")[0])
         # The value is shown unless it could be a secret.
-        shown = "" if name in SECRETS else f" ({redacted(str(value))!r})"
+        shown = "" if name in SECRETS else f" ({redact(str(value))!r})"
         raise SetupError(
             f"The setting {variable(name)}{shown} is not valid: {reason}.",
             "docs/reference/settings.md says what it takes.",

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, SetupError
-from deedbox.kernel.log import redacted
+from deedbox.kernel.log import redact
 from deedbox.kernel.mailbox import named_mailbox
 from deedbox.kernel.s3.place import place
 from deedbox.kernel.settings.fields import ECOSYSTEM_KEY, Settings
@@ -16,7 +16,7 @@ def check(settings: Settings) -> None:
     """SetupError names settings that are wrong together, or beyond what a type can say."""
     if settings.base_url is not None and not _is_origin(settings.base_url):
         raise SetupError(
-            f"The setting DEEDBOX_BASE_URL ({redacted(settings.base_url)!r}) is not an address.",
+            f"The setting DEEDBOX_BASE_URL ({redact(settings.base_url)!r}) is not an address.",
             "Write it as https://sign.example.com, without a path.",
         )
     if settings.database_url and not settings.database_url.reveal().startswith(("postgresql://", "postgres://")):
@@ -32,7 +32,7 @@ def check(settings: Settings) -> None:
     _check_models(settings)
     if settings.traces_url is not None and not _is_address(settings.traces_url):
         raise SetupError(
-            f"The setting DEEDBOX_TRACES_URL ({redacted(settings.traces_url)!r}) is not an address.",
+            f"The setting DEEDBOX_TRACES_URL ({redact(settings.traces_url)!r}) is not an address.",
             "Write it as http://127.0.0.1:4318/v1/traces, without user name and password.",
         )
     _check_mail(settings)
@@ -78,7 +78,7 @@ def _check_models(settings: Settings) -> None:
     for name, url in urls.items():
         if url is not None and not _is_address(url):
             raise SetupError(
-                f"The setting DEEDBOX_{name} ({redacted(url)!r}) is not an address.",
+                f"The setting DEEDBOX_{name} ({redact(url)!r}) is not an address.",
                 "Write it as https://models.example.com/v1, without user name and password.",
             )
 
@@ -98,12 +98,12 @@ def _check_store(settings: Settings) -> None:
         place(settings.blobs_url or "s3://none")
     except ValueError as error:
         raise SetupError(
-            f"The setting DEEDBOX_BLOBS_URL ({redacted(str(settings.blobs_url))!r}) is not a place for files: {error}.",
+            f"The setting DEEDBOX_BLOBS_URL ({redact(str(settings.blobs_url))!r}) is not a place for files: {error}.",
             "Write it as s3://bucket/prefix; the store itself is named by DEEDBOX_S3_ENDPOINT.",
         ) from error
     if settings.s3_endpoint is not None and not _is_address(settings.s3_endpoint):
         raise SetupError(
-            f"The setting DEEDBOX_S3_ENDPOINT ({redacted(settings.s3_endpoint)!r}) is not an address.",
+            f"The setting DEEDBOX_S3_ENDPOINT ({redact(settings.s3_endpoint)!r}) is not an address.",
             "Write it as https://s3.example.com, without user name and password.",
         )
     if (settings.s3_access_key is None) != (settings.s3_secret_key is None):
@@ -118,7 +118,7 @@ def _check_archive(settings: Settings) -> None:
         settings.archive  # noqa: B018 (it is read to be judged)
     except ValueError as error:
         raise SetupError(
-            f"The setting DEEDBOX_ARCHIVE_URL ({redacted(str(settings.archive_url))!r}) is not an archive: {error}.",
+            f"The setting DEEDBOX_ARCHIVE_URL ({redact(str(settings.archive_url))!r}) is not an archive: {error}.",
             "Write a folder as its path, a bucket as s3://bucket/prefix, another archive as https://host/path.",
         ) from error
     key = settings.service_ecosystem_key
@@ -141,7 +141,7 @@ def _check_mail(settings: Settings) -> None:
             named_mailbox(settings.mail_from)
     except BadRequest as error:
         raise SetupError(
-            f"The setting DEEDBOX_MAIL_FROM ({redacted(str(settings.mail_from))!r}) is not a sender.",
+            f"The setting DEEDBOX_MAIL_FROM ({redact(str(settings.mail_from))!r}) is not a sender.",
             "Write it as sign@example.com or as Example <sign@example.com>.",
         ) from error
     if settings.smtp_url is None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.kernel.archive_url import ArchivePlace, Folder, archive_place
+from deedbox.kernel.archive_url import ArchiveFolder, ArchivePlace, archive_place
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.s3.place import Access
 
@@ -292,7 +292,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def archive(self) -> ArchivePlace:
         """Where the long-term archive is."""
-        return archive_place(self.archive_url) if self.archive_url else Folder(self.data_dir / "archive")
+        return archive_place(self.archive_url) if self.archive_url else ArchiveFolder(self.data_dir / "archive")
 
     @property
     def models(self) -> Path:

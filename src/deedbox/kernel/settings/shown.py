@@ -5,7 +5,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.log import redacted
+from deedbox.kernel.log import redact
 from deedbox.kernel.settings.fields import SECRETS, Networks, Settings, variable
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -75,4 +75,4 @@ def _written(value: Any) -> str | None:
     if isinstance(value, Networks):
         return ",".join(map(str, value)) or None
     # An address may carry a password: no setting but the secrets should, and nobody learns it here.
-    return None if value is None else redacted(str(value))
+    return None if value is None else redact(str(value))

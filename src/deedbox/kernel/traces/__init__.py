@@ -16,7 +16,7 @@ Value: TypeAlias = str | int
 """Of an attribute. Names of our own, ids and numbers: never a token, a query string, an address's path or a text."""
 
 
-class Kind(IntEnum):
+class SpanKind(IntEnum):
     """As OTLP numbers them."""
 
     INSIDE = 1
@@ -50,7 +50,7 @@ class Span:
         "started", "trace_id", "traces",
     )  # fmt: skip
 
-    def __init__(self, traces: Traces, name: str, kind: Kind, attributes: Mapping[str, Value]) -> None:
+    def __init__(self, traces: Traces, name: str, kind: SpanKind, attributes: Mapping[str, Value]) -> None:
         self.traces = traces
         self.name = name
         self.kind = kind
@@ -105,7 +105,9 @@ _NO_ATTRIBUTES: Mapping[str, Value] = {}
 _current: ContextVar[Span | None] = ContextVar("span", default=None)
 
 
-def span(name: str, attributes: Mapping[str, Value] = _NO_ATTRIBUTES, kind: Kind = Kind.INSIDE) -> Span | Nothing:
+def span(
+    name: str, attributes: Mapping[str, Value] = _NO_ATTRIBUTES, kind: SpanKind = SpanKind.INSIDE
+) -> Span | Nothing:
     """A step of what is traced here, if anything is."""
     parent = _current.get()
     # A task that outlives the step in which it was begun is no part of it.
@@ -114,8 +116,8 @@ def span(name: str, attributes: Mapping[str, Value] = _NO_ATTRIBUTES, kind: Kind
     return Span(parent.traces, name, kind, attributes).under(parent)
 
 
-def begun(
-    traces: Traces | None, name: str, attributes: Mapping[str, Value], kind: Kind, parent: Parent | None = None
+def begin(
+    traces: Traces | None, name: str, attributes: Mapping[str, Value], kind: SpanKind, parent: Parent | None = None
 ) -> Span | Nothing:
     """The first step here of a new trace, or of the parent's; nothing where traces are off."""
     return _NOTHING if traces is None else Span(traces, name, kind, attributes).under(parent)

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Mapping
 
 from deedbox.kernel.limits import TRACE_VALUE_CHARS
-from deedbox.kernel.log import redacted
+from deedbox.kernel.log import redact
 from deedbox.kernel.traces import Span, Value
 
 CONTENT_TYPE = "application/x-protobuf"
@@ -50,7 +50,7 @@ def _value(value: Value) -> bytes:
 
 def _text(text: str) -> bytes:
     # A client may have sent a token as the request's id.
-    return redacted(text)[:TRACE_VALUE_CHARS].encode("utf-8", "replace")
+    return redact(text)[:TRACE_VALUE_CHARS].encode("utf-8", "replace")
 
 
 def _bytes(field: int, value: bytes) -> bytes:

@@ -7,10 +7,10 @@ from typing import TypeAlias
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request
-from deedbox.kernel.errors import BadGateway, Code, DeedboxError, Unavailable
-from deedbox.kernel.turns import Turns
-from deedbox.search.endpoint import Endpoint
+from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request
+from deedbox.kernel.errors import BadGateway, ErrorCode, ServiceError, Unavailable
+from deedbox.kernel.turns import FairQueue
+from deedbox.search.endpoint import ModelEndpoint
 
 Take: TypeAlias = Callable[[str], bool]
 """What becomes of each piece of the text; whether more is wanted."""
@@ -59,11 +59,11 @@ class _EnoughError(Exception):
 class Chat:
     """Asks the endpoint; a few at a time, one of each caller after the other."""
 
-    def __init__(self, egress: Callable[[], Egress], endpoint: Endpoint) -> None:
+    def __init__(self, egress: Callable[[], Egress], endpoint: ModelEndpoint) -> None:
         self._egress = egress
         self._own: Egress | None = None
         self._endpoint = endpoint
-        self._turns = Turns(limits.CHAT_AT_ONCE, "answers")
+        self._turns = FairQueue(limits.CHAT_AT_ONCE, "answers")
         self._limit_name = "max_tokens"
         """What the endpoint calls the number of tokens; the other name once it has refused this one."""
 
@@ -125,7 +125,7 @@ class Chat:
             into=stream.read,
         )
 
-    def _failure(self, stream: "_Stream") -> DeedboxError:
+    def _failure(self, stream: "_Stream") -> ServiceError:
         """Why a stream that was not refused brought no word."""
         if stream.error is not None:
             return _wrong(f"reported an error: {self._shown(stream.error)}")
@@ -133,7 +133,7 @@ class Chat:
             return _wrong("used all its tokens before it wrote a word. Use a model that thinks less, or not at all")
         return _wrong("wrote nothing")
 
-    def _refusal(self, answer: Answer, stream: "_Stream") -> DeedboxError:
+    def _refusal(self, answer: EgressResponse, stream: "_Stream") -> ServiceError:
         status = answer.status
         if status in (401, 403):
             return _wrong("refuses the key; check DEEDBOX_CHAT_KEY")
@@ -234,9 +234,9 @@ def _message(body: bytes) -> str | None:
     return error.message if isinstance(error, _Error) else error
 
 
-def _wrong(what: str) -> DeedboxError:
-    return BadGateway(f"The chat endpoint {what}.", code=Code.CHAT_FAILED)
+def _wrong(what: str) -> ServiceError:
+    return BadGateway(f"The chat endpoint {what}.", code=ErrorCode.CHAT_FAILED)
 
 
-def _away(what: str) -> DeedboxError:
-    return Unavailable(f"The chat endpoint {what}.", code=Code.CHAT_FAILED)
+def _away(what: str) -> ServiceError:
+    return Unavailable(f"The chat endpoint {what}.", code=ErrorCode.CHAT_FAILED)

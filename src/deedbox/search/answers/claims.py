@@ -8,7 +8,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.search.answers import sentences
-from deedbox.search.answers.support import Quote, Sentence, Source, checked, unquoted
+from deedbox.search.answers.support import Quote, Sentence, Source, check_sentence, uncited_sentence
 from deedbox.search.query import Passage
 
 RULES = f"""You answer a question from numbered passages, and from nothing else.
@@ -108,14 +108,16 @@ class Claims:
         except (msgspec.DecodeError, UnicodeError):
             half = part.startswith("{")
             for text in sentences.split(_shortened(_inside(part) if half else part)):
-                yield unquoted(text, _HALF if half else _NO_FORM)
+                yield uncited_sentence(text, _HALF if half else _NO_FORM)
             return
         quotes = [Quote(each.passage, each.quote) for each in line.quotes]
         if len(line.sentence) > limits.ANSWER_SENTENCE_CHARS:
-            yield unquoted(_shortened(line.sentence), f"It is longer than {limits.ANSWER_SENTENCE_CHARS} characters.")
+            yield uncited_sentence(
+                _shortened(line.sentence), f"It is longer than {limits.ANSWER_SENTENCE_CHARS} characters."
+            )
             return
         for text in sentences.split(line.sentence):
-            yield checked(text, quotes, self._sources)
+            yield check_sentence(text, quotes, self._sources)
 
 
 class _Object:

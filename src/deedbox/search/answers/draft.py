@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from deedbox.kernel import limits, log
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.traces import span
 from deedbox.search import query
 from deedbox.search.answers import claims
@@ -15,7 +15,7 @@ from deedbox.search.answers.extracts import extracts
 from deedbox.search.answers.support import Sentence
 from deedbox.search.engine import SearchEngine
 from deedbox.search.query import Passage, Question
-from deedbox.search.reader import Reader
+from deedbox.search.reader import SearchReader
 
 if TYPE_CHECKING:
     from deedbox.search.answers.chat import Chat
@@ -25,7 +25,7 @@ NOTHING_SUPPORTED = "No sentence of the answer is supported by these documents."
 UNSUPPORTED = "[unsupported]"
 
 
-class Answer(msgspec.Struct, frozen=True):
+class DraftedAnswer(msgspec.Struct, frozen=True):
     text: str
     """The sentences with their citations, those without support marked; or that there is no answer."""
     found: bool
@@ -38,7 +38,7 @@ class Answer(msgspec.Struct, frozen=True):
     passages: list[Passage]
 
 
-class Draft:
+class AnswerDraft:
     """Writes in a task of its own; whoever asked may leave, and ends it with `give_up`."""
 
     def __init__(self, question: Question, passages: Sequence[Passage], chat: "Chat | None") -> None:
@@ -74,18 +74,18 @@ class Draft:
         self._shown += 1
         return self._sentences[self._shown - 1]
 
-    async def finished(self) -> Answer:
+    async def finished(self) -> DraftedAnswer:
         """The whole answer, when the last sentence is there."""
         while await self.next() is not None:
             pass
         return self.answer
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> DraftedAnswer:
         """What there is of it."""
         found = any(sentence.supported for sentence in self._sentences)
         text = " ".join(map(_marked, self._sentences)) if found else NOTHING_SUPPORTED
-        return Answer(
+        return DraftedAnswer(
             text if self._sentences else NOT_FOUND,
             found,
             self._complete,
@@ -104,11 +104,11 @@ class Draft:
                 self._sentences = await asyncio.to_thread(extracts, self.passages)
             elif self.passages:
                 await self._ask(question, chat)
-        except DeedboxError as error:
+        except ServiceError as error:
             self._failure = error
         except Exception as error:  # whoever waits for the next sentence must not wait for ever
             log.error("an answer cannot be written", exception=error)
-            self._failure = DeedboxError("Internal server error")
+            self._failure = ServiceError("Internal server error")
         finally:
             self._ended = True
             self._news.set()
@@ -137,9 +137,9 @@ class Answers:
         self._engine = engine
         self.chat = chat
 
-    async def draft(self, reader: Reader, question: Question) -> Draft:
+    async def draft(self, reader: SearchReader, question: Question) -> AnswerDraft:
         passages = await query.answer(self._engine, reader, question)
-        return Draft(question, passages, self.chat)
+        return AnswerDraft(question, passages, self.chat)
 
     async def close(self) -> None:
         if self.chat is not None:

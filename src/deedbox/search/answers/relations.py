@@ -57,7 +57,7 @@ class Quantity(NamedTuple):
     """Whether it is so much for each of something."""
 
 
-class Reading(NamedTuple):
+class ComparedReading(NamedTuple):
     uses: dict[str, list[Use]]
     """By term."""
     quantities: list[Quantity]
@@ -68,7 +68,7 @@ class _Token(NamedTuple):
     folded: str
 
 
-def scaled(text: str, language: Language) -> str:
+def write_out_numbers(text: str, language: Language) -> str:
     """The text with each number written out: 14.2 million as 14200000."""
 
     def write(found: re.Match[str]) -> str:
@@ -83,7 +83,7 @@ def scaled(text: str, language: Language) -> str:
     return language.counted.sub(lambda found: language.numbers[found.group().casefold()], text)
 
 
-def read(text: str, language: Language, terms: Terms) -> Reading:
+def read(text: str, language: Language, terms: Terms) -> ComparedReading:
     """The text, in which case counts, with what its terms and numbers stand beside."""
     tokens = [_Token(token, token.casefold()) for token in _TOKEN.findall(language.marked(text))]
     uses = dict[str, list[Use]]()
@@ -102,7 +102,7 @@ def read(text: str, language: Language, terms: Terms) -> Reading:
             for term in found:
                 uses.setdefault(term, []).append(Use(token.text, frozenset(pending | number), within))
             pending = set()
-    return Reading(uses, list(_quantities(tokens, language, terms)))
+    return ComparedReading(uses, list(_quantities(tokens, language, terms)))
 
 
 def _relation(tokens: Sequence[_Token], at: int, language: Language) -> str | None:
@@ -177,7 +177,7 @@ def _phrase(tokens: Sequence[_Token], begin: int, language: Language) -> Iterato
         yield tokens[at]
 
 
-def problem(said: Reading, told: Sequence[Reading], language: Language, terms: Terms) -> str | None:
+def problem(said: ComparedReading, told: Sequence[ComparedReading], language: Language, terms: Terms) -> str | None:
     """What the text says of a word or a number that none of the others says; None if they agree."""
     units = frozenset(term for word in language.units for term in terms(word))
     theirs = dict[str, list[Quantity]]()

@@ -16,7 +16,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.search.answers import relations, sentences, small_words, word_lists
-from deedbox.search.answers.relations import Reading
+from deedbox.search.answers.relations import ComparedReading
 from deedbox.search.answers.small_words import Language
 
 _MARK = re.compile(r"\s*\[(\d{1,6})\]")
@@ -83,7 +83,7 @@ def _near(sentence: str, begin: int, end: int) -> str:
     return sentence[sentence.find(" ", first) + 1 :] if first > 0 else sentence
 
 
-def checked(text: str, quotes: Sequence[Quote], sources: Sequence[Source]) -> Sentence:
+def check_sentence(text: str, quotes: Sequence[Quote], sources: Sequence[Source]) -> Sentence:
     """The sentence with its citations, and whether the passages support it."""
     marks = {int(number) for number in _MARK.findall(text)}
     said = _MARK.sub("", text).strip()
@@ -104,7 +104,7 @@ def checked(text: str, quotes: Sequence[Quote], sources: Sequence[Source]) -> Se
     return Sentence(said, citations, reason is None, reason, list(quotes[: limits.ANSWER_QUOTES]))
 
 
-def unquoted(text: str, reason: str) -> Sentence:
+def uncited_sentence(text: str, reason: str) -> Sentence:
     """A sentence that quotes nothing."""
     return Sentence(_MARK.sub("", text).strip(), [], False, reason, [])
 
@@ -127,7 +127,10 @@ def _unusable(quotes: Sequence[Quote], marks: Iterable[int], count: int) -> str 
 def _beyond(said: str, evidence: Sequence[str], labels: set[str]) -> str | None:
     """What the sentence says beyond the evidence."""
     language = _language(evidence)
-    written, passages = relations.scaled(_even(said), language), [relations.scaled(one, language) for one in evidence]
+    written, passages = (
+        relations.write_out_numbers(_even(said), language),
+        [relations.write_out_numbers(one, language) for one in evidence],
+    )
     plain, plain_passages = written.casefold(), [one.casefold() for one in passages]
     reading, readings = _read(written, language), [_read(one, language) for one in passages]
     words, told = (
@@ -147,7 +150,7 @@ def _beyond(said: str, evidence: Sequence[str], labels: set[str]) -> str | None:
     return relations.problem(reading, readings, language, _terms)
 
 
-def _read(written: str, language: Language) -> Reading:
+def _read(written: str, language: Language) -> ComparedReading:
     return relations.read(written, language, _terms)
 
 

@@ -8,9 +8,9 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 from deedbox.search.conditions.store import IS_SEALED
-from deedbox.search.query_syntax import folded
+from deedbox.search.query_syntax import fold
 from deedbox.search.store import ANSWERING_COLUMNS, read_upload
-from deedbox.search.upload import Chunk, Upload
+from deedbox.search.upload import Chunk, LibraryUpload
 
 _CHUNK = "number, text, char_start, char_end, page, heading, ocr"
 
@@ -43,7 +43,7 @@ class LogEntry(msgspec.Struct, frozen=True):
 # chunks
 
 
-def chunk_set(tx: Tx, upload: Upload, recipe: str) -> tuple[str, int] | None:
+def chunk_set(tx: Tx, upload: LibraryUpload, recipe: str) -> tuple[str, int] | None:
     """The id and size of the set made of the upload's content by this recipe."""
     row = tx.one(
         "select id, chunks from chunk_sets where workspace_id = :workspace_id and sha256 = :sha256"
@@ -57,7 +57,7 @@ def chunk_set(tx: Tx, upload: Upload, recipe: str) -> tuple[str, int] | None:
 
 
 def add_chunk_set(
-    tx: Tx, set_id: str, upload: Upload, recipe: str, made: Sequence[tuple[Chunk, bytes]], now: str
+    tx: Tx, set_id: str, upload: LibraryUpload, recipe: str, made: Sequence[tuple[Chunk, bytes]], now: str
 ) -> None:
     """A set of chunks of the upload's content with their vectors (float32, little-endian)."""
     tx.run(
@@ -91,12 +91,12 @@ def add_chunk_set(
 
 def _titles(made: Sequence[Chunk]) -> list[str]:
     """The title of the document, which is its first line and its first heading, then the different headings."""
-    headings = list(dict.fromkeys(folded(chunk.heading) for chunk in made if chunk.heading))
+    headings = list(dict.fromkeys(fold(chunk.heading) for chunk in made if chunk.heading))
     first = made[0].text.lstrip().partition("\n")[0] if made else ""
-    return ["\n".join([folded(first[: limits.TITLE_LINE_CHARS]), *headings[:1]]), *headings]
+    return ["\n".join([fold(first[: limits.TITLE_LINE_CHARS]), *headings[:1]]), *headings]
 
 
-def titled(tx: Tx, workspace_id: str, recipe: str, field: Literal["title", "heading"], part: str) -> set[str]:
+def find_by_title(tx: Tx, workspace_id: str, recipe: str, field: Literal["title", "heading"], part: str) -> set[str]:
     """The uploads whose title, or one of whose headings, holds this, in any case."""
     which = "t.number = 0" if field == "title" else "t.number > 0"
     rows = tx.all(
@@ -104,13 +104,13 @@ def titled(tx: Tx, workspace_id: str, recipe: str, field: Literal["title", "head
         f" where l.workspace_id = :workspace_id and l.recipe = :recipe and {which} and instr(t.folded, :part) > 0",
         workspace_id=workspace_id,
         recipe=recipe,
-        part=folded(part),
+        part=fold(part),
     )
     return {row[0] for row in rows}
 
 
 def kept_set(
-    tx: Tx, new_set_id: str, upload: Upload, recipe: str, made: Sequence[tuple[Chunk, bytes]] | None, now: str
+    tx: Tx, new_set_id: str, upload: LibraryUpload, recipe: str, made: Sequence[tuple[Chunk, bytes]] | None, now: str
 ) -> tuple[str, int] | None:
     """The id and size of the set of the upload's content, added if it is not there; None if there is none to add."""
     found = chunk_set(tx, upload, recipe)
@@ -157,7 +157,7 @@ def chunk_vectors(tx: Tx, set_id: str) -> list[tuple[int, str, bytes]]:
 class AnsweringChunk(NamedTuple):
     """A chunk with the upload that it answers for."""
 
-    upload: Upload
+    upload: LibraryUpload
     """With the file that the chunk was made from."""
     chunk: Chunk
     sealed: bool

@@ -24,7 +24,7 @@ _WORDS = "words"
 _RUNS = (2, 3, 5)
 
 
-class Form(msgspec.Struct, frozen=True):
+class EncoderConfig(msgspec.Struct, frozen=True):
     """The form of an encoder, by its config.json."""
 
     model_type: Literal["universal-sentence-encoder"]
@@ -38,10 +38,10 @@ class Form(msgspec.Struct, frozen=True):
         return self.max_position_embeddings
 
 
-_FORM = msgspec.json.Decoder(Form)
+_FORM = msgspec.json.Decoder(EncoderConfig)
 
 
-def read_form(config: bytes) -> Form:
+def read_form(config: bytes) -> EncoderConfig:
     return _FORM.decode(config)
 
 
@@ -55,7 +55,7 @@ def unpack(folder: Path) -> None:
             arrays = {name: file[name] for name in file.files}
         parts = [arrays.pop(f"{_PART}{number + 1}") for number in range(len(arrays["scale"]))]
         words = np.stack(parts, axis=1).reshape(-1, parts[0].shape[1])
-        form = Form(MODEL_TYPE, arrays["d3"].shape[1], WINDOW, float(arrays.pop("eps")))
+        form = EncoderConfig(MODEL_TYPE, arrays["d3"].shape[1], WINDOW, float(arrays.pop("eps")))
         save_file({**arrays, _WORDS: words}, folder / fetch.WEIGHTS)
     except (zipfile.BadZipFile, OSError, EOFError, KeyError, ValueError, TypeError, IndexError) as error:
         raise BadRequest(f"The file {fetch.ARRAYS} of the encoder cannot be read: {error}") from error
@@ -63,7 +63,7 @@ def unpack(folder: Path) -> None:
     (folder / fetch.CONFIG).write_bytes(msgspec.json.encode(form))
 
 
-def build(weights: Weights, form: Form) -> bytes:
+def build(weights: Weights, form: EncoderConfig) -> bytes:
     """The graph as an ONNX file: the tokens of one text in, its vector (not normalised) out."""
     try:
         return _Graph(weights, form).finished()
@@ -74,7 +74,7 @@ def build(weights: Weights, form: Form) -> bytes:
 class _Graph(Nodes):
     """The graph of an encoder."""
 
-    def __init__(self, weights: Weights, form: Form) -> None:
+    def __init__(self, weights: Weights, form: EncoderConfig) -> None:
         super().__init__(weights)
         self._form = form
 

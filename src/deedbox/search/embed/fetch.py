@@ -17,9 +17,9 @@ import msgspec
 
 from deedbox.kernel import limits, settings
 from deedbox.kernel.clock import stopwatch
-from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request
+from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request
 from deedbox.kernel.errors import SetupError
-from deedbox.kernel.log import redacted
+from deedbox.kernel.log import redact
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -172,7 +172,7 @@ def _last_words(log: IO[bytes]) -> str:
     lines = log.read(limits.MODEL_TEXT_BYTES).decode("utf-8", "replace").splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     words = (errors or [line for line in lines if line.strip()] or ["it said nothing"])[-1]
-    return redacted(words.strip().rstrip("."))
+    return redact(words.strip().rstrip("."))
 
 
 def _unpack(archive: Path, wheel: Wheel, folder: Path) -> None:
@@ -246,7 +246,7 @@ async def _fetched(egress: Egress, url: str, target: Path, bound: int, progress:
     return True
 
 
-async def _slice(egress: Egress, url: str, first: int) -> tuple[str, Answer]:
+async def _slice(egress: Egress, url: str, first: int) -> tuple[str, EgressResponse]:
     """The next part of the file, and the address that it came from at last."""
     headers = {"range": f"bytes={first}-{first + limits.MODEL_SLICE_BYTES - 1}"}
     for _ in range(limits.MODEL_REDIRECTS):

@@ -17,7 +17,7 @@ _PREFIXES = ("", "bert.", "roberta.", "model.")
 _WORDS = "embeddings.word_embeddings.weight"
 
 
-class Shape(msgspec.Struct, frozen=True):
+class ModelShape(msgspec.Struct, frozen=True):
     """The form of a model, by its config.json."""
 
     hidden_size: int
@@ -41,10 +41,10 @@ class Shape(msgspec.Struct, frozen=True):
         return self.max_position_embeddings - self.first_position
 
 
-_SHAPE = msgspec.json.Decoder(Shape)
+_SHAPE = msgspec.json.Decoder(ModelShape)
 
 
-def read_shape(config: bytes) -> Shape:
+def read_shape(config: bytes) -> ModelShape:
     """The shape in a config.json; BadRequest if the model is not BERT-shaped."""
     try:
         shape = _SHAPE.decode(config)
@@ -56,7 +56,7 @@ def read_shape(config: bytes) -> Shape:
     return shape
 
 
-def build(weights: Weights, shape: Shape, pooling: Pooling, precision: Precision) -> bytes:
+def build(weights: Weights, shape: ModelShape, pooling: Pooling, precision: Precision) -> bytes:
     """The graph as an ONNX file: the tokens of one text in, its vector (not normalised) out."""
     try:
         return _Graph(_named(weights), shape, precision).finished(pooling)
@@ -72,7 +72,7 @@ def _named(weights: Weights) -> Weights:
     raise BadRequest("The weights have no word table of a BERT-shaped model")
 
 
-def quantised(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantize(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Signed 8-bit columns, each with a scale of its own: one scale for all would cost 5 % of the similarity."""
     peak = np.abs(matrix).max(axis=0) / 127
     scale = np.where(peak == 0, 1, peak).astype(np.float32)
@@ -82,7 +82,7 @@ def quantised(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
 class _Graph(Nodes):
     """The graph of a BERT-shaped model."""
 
-    def __init__(self, weights: Weights, shape: Shape, precision: Precision) -> None:
+    def __init__(self, weights: Weights, shape: ModelShape, precision: Precision) -> None:
         super().__init__(weights)
         self._shape = shape
         self._precision = precision
@@ -111,7 +111,7 @@ class _Graph(Nodes):
     def _word_rows(self, table: NDArray[np.float32]) -> str:
         if self._precision == "fp32":
             return self._node("Gather", [self._constant("words", table), INPUT], axis=0)
-        columns, scale = quantised(table.T)
+        columns, scale = quantize(table.T)
         rows = self._node("Gather", [self._constant("words", columns.T), INPUT], axis=0)
         scales = self._node("Gather", [self._constant("word_scales", scale[:, None]), INPUT], axis=0)
         return self._node("Mul", [self._node("Cast", [rows], to=TensorProto.FLOAT), scales])
@@ -131,7 +131,7 @@ class _Graph(Nodes):
         if self._precision == "fp32":
             given = [hidden, self._constant(name + "weight", weight), bias]
             return self._node("Attention", given, domain=MICROSOFT, num_heads=heads)
-        columns, scale = quantised(weight)
+        columns, scale = quantize(weight)
         whole, step, zero = self._whole_numbers(hidden)
         given = [whole, self._constant(name + "weight", columns), bias, step, self._constant(name + "scale", scale)]
         given += ["", zero, self._constant(name + "zero", np.zeros(len(scale), np.int8))]
@@ -142,7 +142,7 @@ class _Graph(Nodes):
         weight = self._weight(f"{name}.weight").T
         if self._precision == "fp32":
             return self._node("MatMul", [given, self._constant(f"{name}.weight", weight)])
-        columns, scale = quantised(weight)
+        columns, scale = quantize(weight)
         whole, step, zero = self._whole_numbers(given)
         factors = [whole, self._constant(f"{name}.weight", columns), step, self._constant(f"{name}.scale", scale)]
         factors += [zero, self._constant(f"{name}.zero", np.zeros(len(scale), np.int8))]

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from deedbox.search.chunk import Span, token_spans
 from deedbox.search.embed.models import GRAPH, TOKENIZER, fingerprint
-from deedbox.search.embed.turns import Part, Read
+from deedbox.search.embed.turns import Read, WindowPart
 from deedbox.search.embed.vectors import Vector, of_windows, unit
 from deedbox.search.upload import Extraction
 
@@ -42,10 +42,10 @@ class LoadedModel:
 
     def vectors(self, texts: Sequence[str]) -> list[Vector]:
         """A unit vector for each text, whole."""
-        whole = self.read([Part(text, 0, len(text) + 1) for text in texts])
+        whole = self.read([WindowPart(text, 0, len(text) + 1) for text in texts])
         return [of_windows([np.frombuffer(row, "<f4") for row in rows]) for _, rows in whole]
 
-    def read(self, parts: Sequence[Part]) -> list[Read]:
+    def read(self, parts: Sequence[WindowPart]) -> list[Read]:
         """The windows that are asked for, a unit vector for each; texts without any token have one too, of the
         special tokens alone."""
         windows = list(self._threads.map(self._windows, [text for text, _, _ in parts]))
@@ -96,11 +96,11 @@ def load(folder: str, expected: str, window: int, threads: int, nice: int) -> No
         raise ValueError(f"the model in {folder} was changed; restart the server")
     _loaded[:] = [LoadedModel(graph, tokenizer, window, threads)]
     # What libraries load at their first use must be loaded before the sandbox closes.
-    embed([Part("The first run. It wakes every thread.", 0, 1)] * 2 * threads)
+    embed([WindowPart("The first run. It wakes every thread.", 0, 1)] * 2 * threads)
     split("The first run.", [], 16, 4, "")
 
 
-def embed(parts: list[Part]) -> list[Read]:
+def embed(parts: list[WindowPart]) -> list[Read]:
     """The windows that are asked for of each text."""
     return _loaded[0].read(parts)
 

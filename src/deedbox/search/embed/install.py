@@ -13,7 +13,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.decoders import decoder
 from deedbox.kernel.egress import Egress
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import BadRequest, ServiceError
 from deedbox.search.embed import NO_PREFIXES, Prefixes, fetch, models, pack
 from deedbox.search.embed.fetch import Progress
 from deedbox.search.embed.models import Model
@@ -210,7 +210,7 @@ def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int, p
         engines = {precision: LoadedModel(graph, tokenizer, window, 1) for precision, graph in graphs.items()}
         _refuse_long(prefixes, engines["fp32"])
         found = {precision: engine.vectors(_SENTENCES) for precision, engine in engines.items()}
-    except DeedboxError:
+    except ServiceError:
         raise
     except Exception as error:  # onnxruntime and tokenizers raise classes of their own, with no common root
         raise BadRequest(f"The model does not work: {error}") from error

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import TimedOut, Unavailable
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind
+from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.embed import Role, recipe_name
 from deedbox.search.embed.models import GRAPH, Model
-from deedbox.search.embed.turns import Part, Read, Share, Turns
+from deedbox.search.embed.turns import EmbeddingTurns, Read, Share, WindowPart
 from deedbox.search.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class LocalEmbedder:
         self._bulk = Sandbox(
             _kind("embed-bulk", folder, model, nice=limits.EMBED_NICE, seconds=limits.EMBED_BULK_SECONDS)
         )
-        self._urgent_turns = Turns(partial(_called, self._urgent), _urgent_share)
-        self._bulk_turns = Turns(partial(_called, self._bulk), _bulk_share)
+        self._urgent_turns = EmbeddingTurns(partial(_called, self._urgent), _urgent_share)
+        self._bulk_turns = EmbeddingTurns(partial(_called, self._bulk), _bulk_share)
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class LocalEmbedder:
         await asyncio.gather(self._urgent.close(), self._bulk.close())
 
 
-async def _called(sandbox: Sandbox, parts: Sequence[Part]) -> list[Read]:
+async def _called(sandbox: Sandbox, parts: Sequence[WindowPart]) -> list[Read]:
     # Half of a surrogate pair, as JSON can carry it, is no text that a tokenizer takes.
     clean = [part._replace(text=part.text.encode("utf-8", "replace").decode()) for part in parts]
     try:
@@ -112,7 +112,7 @@ def _kind(name: str, folder: Path, model: Model, *, nice: int, seconds: int) -> 
     return SandboxKind(
         name=name,
         preload=(_INFERENCE,),
-        setup=(Call(f"{_INFERENCE}:load", (str(place), model.fingerprint, model.window, threads, nice)),),
+        setup=(SandboxCall(f"{_INFERENCE}:load", (str(place), model.fingerprint, model.window, threads, nice)),),
         memory_bytes=limits.EMBED_MEMORY_BYTES + 4 * graph_bytes + threads * limits.EMBED_THREAD_BYTES,
         cpu_seconds=seconds * threads,
         seconds=seconds,

@@ -51,7 +51,7 @@ def fingerprint(graph: bytes, tokenizer: bytes) -> str:
     return hashlib.sha256(hashlib.sha256(graph).digest() + hashlib.sha256(tokenizer).digest()).hexdigest()
 
 
-def installed(folder: Path) -> list[Model]:
+def list_models(folder: Path) -> list[Model]:
     """Every model that is installed there, by name."""
     if not folder.is_dir():
         return []
@@ -72,7 +72,7 @@ def use(folder: Path, name: str) -> Model:
     """Makes an installed model the one in use."""
     model = _read(folder / name) if is_name(name) else None
     if model is None:
-        names = ", ".join(one.name for one in installed(folder)) or "none"
+        names = ", ".join(one.name for one in list_models(folder)) or "none"
         raise NotFound(f"There is no model {name}. Installed: {names}. `deedbox model install` installs one.")
     with _locked(folder):
         _mark(folder, name)

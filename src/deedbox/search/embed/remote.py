@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request, TookTooLong
-from deedbox.kernel.errors import DeedboxError, TimedOut, Unavailable
+from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request, TookTooLong
+from deedbox.kernel.errors import ServiceError, TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.embed import NO_PREFIXES, Prefixes, Role, recipe_name
-from deedbox.search.endpoint import Endpoint
+from deedbox.search.endpoint import ModelEndpoint
 from deedbox.search.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class RemoteEmbedder:
     def __init__(
         self,
         egress: Egress,
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         folder: Path,
         prefixes: Prefixes = NO_PREFIXES,
         *,
@@ -135,7 +135,7 @@ class RemoteEmbedder:
         made: Vectors = (vectors / lengths).astype(np.float32)
         return made
 
-    async def _asked(self, texts: Sequence[str]) -> Answer:
+    async def _asked(self, texts: Sequence[str]) -> EgressResponse:
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         body = msgspec.json.encode({"model": self._model, "input": clean, "encoding_format": "float"})
         try:
@@ -166,7 +166,7 @@ def _noted(note: Path) -> int:
         return 0
 
 
-def _rows(answer: Answer, count: int) -> list[list[float]]:
+def _rows(answer: EgressResponse, count: int) -> list[list[float]]:
     """The vectors in the order of the texts; Unavailable with the reason if the answer has none."""
     if answer.status in (401, 403):
         raise _failed("refuses the key; check DEEDBOX_EMBEDDING_KEY")
@@ -185,5 +185,5 @@ def _rows(answer: Answer, count: int) -> list[list[float]]:
     return [one.embedding for one in sorted(found, key=lambda one: one.index)]
 
 
-def _failed(what: str) -> DeedboxError:
+def _failed(what: str) -> ServiceError:
     return Unavailable(f"The embedding endpoint {what}.")

@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.search.embed.vectors import Vector, of_windows
 
 
-class Part(NamedTuple):
+class WindowPart(NamedTuple):
     """Some windows of a text: so many at most, from this one on."""
 
     text: str
@@ -54,8 +54,8 @@ class _Text:
     def given_up(self) -> bool:
         return self._asked.answer.done()
 
-    def next_part(self, most: int) -> Part:
-        return Part(self._text, len(self._found), min(most, self._windows - len(self._found)))
+    def next_part(self, most: int) -> WindowPart:
+        return WindowPart(self._text, len(self._found), min(most, self._windows - len(self._found)))
 
     def take(self, read: Read) -> bool:
         """Whether this was the last of the text."""
@@ -75,10 +75,12 @@ class _Text:
             self._asked.answer.set_exception(error)
 
 
-class Turns:
+class EmbeddingTurns:
     """Reads by turns. Who has had less time goes first; time that nobody else wants is free to whoever wants it."""
 
-    def __init__(self, read: Callable[[Sequence[Part]], Awaitable[Sequence[Read]]], share: Callable[[], Share]) -> None:
+    def __init__(
+        self, read: Callable[[Sequence[WindowPart]], Awaitable[Sequence[Read]]], share: Callable[[], Share]
+    ) -> None:
         self._read = read
         self._share = share
         self._waiting: dict[str, deque[_Text]] = {}
@@ -124,11 +126,11 @@ class Turns:
         # Who comes anew begins beside who has least: time that was not used is not saved up.
         return max(self._spent.get(caller, 0), self._least)
 
-    def _taken(self, caller: str) -> tuple[list[_Text], list[Part]]:
+    def _taken(self, caller: str) -> tuple[list[_Text], list[WindowPart]]:
         """The caller's next texts, as many as are read at once."""
         share, waiting = self._share(), self._waiting[caller]
         texts: list[_Text] = []
-        parts: list[Part] = []
+        parts: list[WindowPart] = []
         windows = 0
         while waiting and len(texts) < share.texts and windows < share.windows:
             text = waiting.popleft()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 
 Vector = NDArray[np.float32]
 
@@ -14,7 +14,7 @@ def unit(vector: Vector) -> Vector:
     """The vector at length 1; an error if it has none, so that no NaN goes on."""
     length = float(np.linalg.norm(vector))
     if not np.isfinite(length) or length == 0:
-        raise DeedboxError("The embedding model gave no vector for this text; install the model again or use another")
+        raise ServiceError("The embedding model gave no vector for this text; install the model again or use another")
     return (vector / length).astype(np.float32)
 
 

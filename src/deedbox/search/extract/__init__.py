@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError, Unavailable
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
+from deedbox.kernel.errors import ServiceError, Unavailable
+from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.extract.kinds import KINDS, PICTURES, check_content
 from deedbox.search.upload import Extraction
@@ -29,7 +29,7 @@ class Packed(msgspec.Struct, frozen=True):
     hidden: Annotated[int, Meta(ge=0, le=limits.EXTRACTED_CHARS)] = 0
 
 
-class Damaged(DeedboxError):
+class Damaged(ServiceError):
     """The kept text is none that a file can have given: a file that took over its sandbox may have written anything."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Extractor:
             SandboxKind(
                 name="extract",
                 preload=(__name__, *dict.fromkeys(f"{__name__}.{kind.module}" for kind in KINDS.values())),
-                setup=(Call(f"{__name__}:prepare"),),
+                setup=(SandboxCall(f"{__name__}:prepare"),),
                 processes=processes,
                 caller_processes=max(1, processes // limits.EXTRACT_CALLER_SHARE),
                 cpu_seconds=limits.EXTRACT_CPU_SECONDS,
@@ -89,7 +89,7 @@ class Extractor:
 
         await self.pack(data, kind, collect)
         try:
-            return unpacked(body)
+            return unpack(body)
         except Damaged as error:
             raise SandboxFailed("crashed") from error
 
@@ -103,7 +103,7 @@ def extract(data: bytes, kind: str) -> Extraction:
     return _reader(kind)(data)
 
 
-def extract_enclosed(data: bytes, kind: str, depth: int) -> Extraction:
+def extract_nested_file(data: bytes, kind: str, depth: int) -> Extraction:
     """As `extract`, for a file that so many others enclose."""
     from deedbox.search.extract import eml, zip
 
@@ -114,7 +114,7 @@ def extract_enclosed(data: bytes, kind: str, depth: int) -> Extraction:
 
 def pack(data: bytes, kind: str) -> Generator[bytes, None, Packed]:
     """As `extract`, in the form that leaves a sandbox."""
-    return (yield from packed(extract(data, kind)))
+    return (yield from pack_pieces(extract(data, kind)))
 
 
 def prepare() -> None:
@@ -173,7 +173,7 @@ def _reader(kind: str) -> Callable[[bytes], Extraction]:
     return readers[kind]
 
 
-def packed(extraction: Extraction) -> Generator[bytes, None, Packed]:
+def pack_pieces(extraction: Extraction) -> Generator[bytes, None, Packed]:
     """Yields the packed text in pieces; returns its size."""
     text = extraction.text.encode()
     marks = msgspec.msgpack.encode(
@@ -190,7 +190,7 @@ def packed(extraction: Extraction) -> Generator[bytes, None, Packed]:
     return Packed(len(extraction.text), pages, extraction.hidden)
 
 
-def unpacked(body: bytes | bytearray) -> Extraction:
+def unpack(body: bytes | bytearray) -> Extraction:
     """The extraction, or Damaged."""
     opening = zlib.decompressobj()
     try:

@@ -6,7 +6,7 @@ import re
 from charset_normalizer import from_bytes
 
 from deedbox.kernel.limits import CHARSET_SAMPLE_BYTES
-from deedbox.search.extract.kinds import mislabelled
+from deedbox.search.extract.kinds import wrong_kind
 
 GUESSED = [
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "koi8_r", "koi8_u",
@@ -77,14 +77,14 @@ def _checked(text: str, kind: str) -> str:
     sample = text[:CHARSET_SAMPLE_BYTES]
     wrong = sample.count("\ufffd") + sum(map(sample.count, "\x00\x01\x02\x03\x04\x05\x06\x07\x08"))
     if wrong * 10 > len(sample):
-        raise mislabelled(kind, "not text")
+        raise wrong_kind(kind, "not text")
     return text
 
 
 def _refuse_binary(data: bytes, kind: str) -> None:
     controls = len(data) - len(data.translate(None, _CONTROLS))
     if controls * _CONTROL_SHARE > len(data):
-        raise mislabelled(kind, "not text")
+        raise wrong_kind(kind, "not text")
 
 
 def _utf8(data: bytes) -> str | None:

@@ -9,7 +9,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import CSV_FIELD_CHARS, CSV_SAMPLE_CHARS, CSV_SAMPLE_ROWS, CSV_WRITTEN_CHARS
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.table import column_names, write
-from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.upload import Extraction
 
 _DELIMITERS = ",;\t|"
@@ -27,7 +27,7 @@ def read_tabs(data: bytes) -> Extraction:
 
 
 def _read(text: str, begin: int, delimiter: str) -> Extraction:
-    draft = Draft()
+    draft = TextBuilder()
     try:
         names = column_names(list(islice(_rows(text, begin, delimiter), 2)))
         if _written_chars(text, delimiter, names) > CSV_WRITTEN_CHARS:

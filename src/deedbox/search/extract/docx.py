@@ -6,35 +6,35 @@ from collections.abc import Iterable, Iterator
 from lxml import etree
 
 from deedbox.search.extract import drawing, word_styles
-from deedbox.search.extract.kinds import mislabelled
-from deedbox.search.extract.package import Package, bomb, encrypted, opened
-from deedbox.search.extract.text import Draft
+from deedbox.search.extract.kinds import wrong_kind
+from deedbox.search.extract.package import OfficePackage, bomb, encryption_error, open_package
+from deedbox.search.extract.text import TextBuilder
 from deedbox.search.extract.word_numbers import Numbers
-from deedbox.search.extract.word_text import Block, blocks
-from deedbox.search.extract.word_xml import WORD, parsed
+from deedbox.search.extract.word_text import WordBlock, blocks
+from deedbox.search.extract.word_xml import WORD, parse
 from deedbox.search.upload import Extraction
 
-ENCRYPTED = encrypted(WORD)
+ENCRYPTED = encryption_error(WORD)
 BOMB = bomb(WORD)
 _NO_WORD = "a ZIP archive that is not a Word document"
 _AFTER_THE_BODY = ("comments", "footnotes", "endnotes", "header", "footer")
 
 
 def read(data: bytes) -> Extraction:
-    with opened(data, WORD) as package:
+    with open_package(data, WORD) as package:
         return _read_document(package)
 
 
-def _read_document(package: Package) -> Extraction:
+def _read_document(package: OfficePackage) -> Extraction:
     main = next(iter(package.related("", "officeDocument")), "word/document.xml")
     body = package.read(main)
     if not body:
-        raise mislabelled("docx", _NO_WORD)
+        raise wrong_kind("docx", _NO_WORD)
     styles = _first(package, main, "styles")
     levels = word_styles.headings(styles) if styles is not None else {}
     hidden = word_styles.HiddenText(styles)
     numbers = Numbers(_first(package, main, "numbering"), styles)
-    draft = Draft()
+    draft = TextBuilder()
     write(draft, blocks(body, levels, numbers, hidden))
     for name in package.related(main, "diagramData"):
         write(draft, _diagram(package.read(name)))
@@ -48,19 +48,19 @@ def _read_document(package: Package) -> Extraction:
     return draft.finish()
 
 
-def _first(package: Package, main: str, kind: str) -> etree._Element | None:
+def _first(package: OfficePackage, main: str, kind: str) -> etree._Element | None:
     xml = next((package.read(name) for name in package.related(main, kind)), b"")
-    return parsed(xml) if xml else None
+    return parse(xml) if xml else None
 
 
-def _diagram(xml: bytes) -> Iterator[Block]:
-    for paragraph in parsed(xml).iter("{*}p") if xml else ():
-        yield Block(drawing.line(paragraph), tight=True)
+def _diagram(xml: bytes) -> Iterator[WordBlock]:
+    for paragraph in parse(xml).iter("{*}p") if xml else ():
+        yield WordBlock(drawing.line(paragraph), tight=True)
 
 
-def write(draft: Draft, found: Iterable[Block]) -> None:
+def write(draft: TextBuilder, found: Iterable[WordBlock]) -> None:
     """Paragraphs with an empty line between them; rows of a table and items of a list without."""
-    before: Block | None = None
+    before: WordBlock | None = None
     for block in found:
         draft.hide(block.hidden)
         if not block.text.strip():

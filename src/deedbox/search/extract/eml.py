@@ -13,9 +13,9 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import MESSAGE_ATTACHMENTS, MESSAGE_DEPTH, MESSAGE_PARTS
 from deedbox.search.extract import enclosed, html
 from deedbox.search.extract.charset import decode
-from deedbox.search.extract.kinds import mislabelled
-from deedbox.search.extract.text import Draft, clean
-from deedbox.search.extract.word_xml import damaged
+from deedbox.search.extract.kinds import wrong_kind
+from deedbox.search.extract.text import TextBuilder, clean
+from deedbox.search.extract.word_xml import damage_error
 from deedbox.search.upload import Extraction
 
 _HEAD_LINE = re.compile(rb"From |[\x21-\x39\x3b-\x7e]*:|[\t ]")
@@ -71,10 +71,10 @@ def read(data: bytes, depth: int = 0) -> Extraction:
         _Scan().read(data)  # before the library takes its time for many parts
         message = BytesParser(EmailMessage, policy=email.policy.default).parsebytes(data)
         if not any(message[name] for name in ("From", "Date", "Subject", "Received")):
-            raise mislabelled("eml", "not a message")
+            raise wrong_kind("eml", "not a message")
         return _read_message(message, depth)
     except _BROKEN as error:
-        raise BadRequest(damaged("message")) from error
+        raise BadRequest(damage_error("message")) from error
 
 
 class _Scan:
@@ -146,7 +146,7 @@ class _Scan:
 
 
 def _read_message(message: EmailMessage, depth: int) -> Extraction:
-    draft = Draft()
+    draft = TextBuilder()
     for name in _HEADERS:
         if value := " ".join(clean(str(message[name] or "")).split()):
             if name == "Subject":
@@ -167,7 +167,7 @@ def _body(part: Message) -> Extraction:
     data, declared = _bytes(part), part.get_content_charset()
     if part.get_content_type() == "text/html":
         return html.read(decode(data, "eml", declared).encode())
-    draft = Draft()
+    draft = TextBuilder()
     draft.add(clean(decode(data, "eml", declared)) if data else "")
     return draft.finish()
 

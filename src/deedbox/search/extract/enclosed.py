@@ -3,14 +3,14 @@
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import ENCLOSED_DEPTH
 from deedbox.search.extract.kinds import kind_of
-from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.text import TextBuilder, clean
 
 DEEP = f"The files in this file enclose one another more than {ENCLOSED_DEPTH} deep"
 
 
-def write(draft: Draft, name: str, data: bytes, depth: int) -> None:
+def write(draft: TextBuilder, name: str, data: bytes, depth: int) -> None:
     """The name as a heading, then the text; the name alone for a file that cannot be read by itself."""
-    from deedbox.search.extract import extract_enclosed  # it knows the readers, of which two come here
+    from deedbox.search.extract import extract_nested_file  # it knows the readers, of which two come here
 
     if depth > ENCLOSED_DEPTH:
         raise BadRequest(DEEP)
@@ -20,7 +20,7 @@ def write(draft: Draft, name: str, data: bytes, depth: int) -> None:
     draft.head(name)
     draft.add(f"{name}\n\n")
     try:
-        found = extract_enclosed(data, kind_of(name).name, depth)
+        found = extract_nested_file(data, kind_of(name).name, depth)
     except BadRequest as refused:
         if refused.message == DEEP:
             raise

@@ -6,10 +6,10 @@ from urllib.parse import unquote
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import CHAPTERS
 from deedbox.search.extract import html
-from deedbox.search.extract.kinds import mislabelled
-from deedbox.search.extract.package import Package, beside, opened
-from deedbox.search.extract.text import Draft
-from deedbox.search.extract.word_xml import parsed
+from deedbox.search.extract.kinds import wrong_kind
+from deedbox.search.extract.package import OfficePackage, beside, open_package
+from deedbox.search.extract.text import TextBuilder
+from deedbox.search.extract.word_xml import parse
 from deedbox.search.upload import Extraction
 
 _NOUN = "book"
@@ -19,18 +19,18 @@ LOCKED = "This book is protected against copying. Upload one without protection.
 
 
 def read(data: bytes) -> Extraction:
-    with opened(data, _NOUN) as package:
+    with open_package(data, _NOUN) as package:
         if not package.read("mimetype").startswith(_TYPE):
-            raise mislabelled("epub", "a ZIP archive that is not a book")
+            raise wrong_kind("epub", "a ZIP archive that is not a book")
         return _read_chapters(package)
 
 
-def _read_chapters(package: Package) -> Extraction:
+def _read_chapters(package: OfficePackage) -> Extraction:
     chapters = list(dict.fromkeys(_spine(package)))
     if len(chapters) > CHAPTERS:
         raise BadRequest(f"This book has more than {CHAPTERS:,} chapters. Split it into parts.")
     locked = _locked(package)
-    draft, starts = Draft(), []
+    draft, starts = TextBuilder(), []
     for name in chapters:
         if name in locked:
             raise BadRequest(LOCKED)
@@ -41,11 +41,11 @@ def _read_chapters(package: Package) -> Extraction:
     return draft.finish(starts)
 
 
-def _spine(package: Package) -> Iterator[str]:
+def _spine(package: OfficePackage) -> Iterator[str]:
     """The files of the book in the order of reading."""
-    container = parsed(package.read("META-INF/container.xml"), _NOUN)
+    container = parse(package.read("META-INF/container.xml"), _NOUN)
     contents = next((str(root.get("full-path", "")) for root in container.iter("{*}rootfile")), "")
-    book = parsed(package.read(contents), _NOUN)
+    book = parse(package.read(contents), _NOUN)
     items = {str(item.get("id")): item for item in book.iter("{*}item") if item.get("media-type") in _PAGES}
     for step in book.iter("{*}itemref"):
         item = items.get(str(step.get("idref")))
@@ -53,8 +53,8 @@ def _spine(package: Package) -> Iterator[str]:
             yield beside(contents, unquote(str(item.get("href", ""))))
 
 
-def _locked(package: Package) -> set[str]:
+def _locked(package: OfficePackage) -> set[str]:
     """The files that only a reader with a licence opens."""
     xml = package.read("META-INF/encryption.xml")
-    found = parsed(xml, _NOUN).iter("{*}CipherReference") if xml else ()
+    found = parse(xml, _NOUN).iter("{*}CipherReference") if xml else ()
     return {unquote(str(reference.get("URI", ""))) for reference in found}

@@ -4,9 +4,9 @@ import msgspec
 from selectolax.lexbor import LexborNode
 
 from deedbox.kernel.limits import HTML_COLSPAN, HTML_NUMBER_DIGITS
-from deedbox.search.extract.html_rows import Cell, Row, lines_of
+from deedbox.search.extract.html_rows import HtmlCell, Row, lines_of
 from deedbox.search.extract.numerals import numeral
-from deedbox.search.extract.text import Draft
+from deedbox.search.extract.text import TextBuilder
 from deedbox.search.upload import Extraction
 
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
@@ -40,7 +40,7 @@ class Lines:
     """Collects the text between the blocks; `finish` gives it with its headings."""
 
     def __init__(self) -> None:
-        self._draft = Draft()
+        self._draft = TextBuilder()
         self._line: list[str] = []
         self._prefix = ""
         self._gap = ""
@@ -168,7 +168,7 @@ class Lines:
             self.end_line()
             return
         if text := " ".join("".join(self._line).split()):
-            self._row[self._column] = Cell(text, self._next_column - self._column)
+            self._row[self._column] = HtmlCell(text, self._next_column - self._column)
         self._line.clear()
         self._column = None
 

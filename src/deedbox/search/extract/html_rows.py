@@ -8,13 +8,13 @@ from typing import NamedTuple, TypeAlias
 from deedbox.kernel.limits import HTML_COLUMNS
 
 
-class Cell(NamedTuple):
+class HtmlCell(NamedTuple):
     text: str
     width: int
     """In columns."""
 
 
-Row: TypeAlias = dict[int, Cell]
+Row: TypeAlias = dict[int, HtmlCell]
 """The cells that have text, by the column where they begin."""
 _BEFORE = {"$", "US$", "£", "(", "$("}
 """What belongs to the figure in the next cell."""
@@ -47,14 +47,14 @@ def _place(column: int, width: int, narrow: Sequence[int]) -> int:
 def _joined(row: Row) -> Row:
     """The row with signs beside the figures that they belong to."""
     joined: Row = {}
-    last = Cell("", 1)
+    last = HtmlCell("", 1)
     at = -1
     for column, cell in row.items():
         if cell.text in _AFTER and last.text.endswith(_ENDS_FIGURE):
-            last = joined[at] = Cell(last.text + cell.text, 1)
+            last = joined[at] = HtmlCell(last.text + cell.text, 1)
             continue
         if last.text in _BEFORE and cell.text.startswith(_BEGINS_FIGURE):
-            last = Cell(joined.pop(at).text + cell.text, 1)
+            last = HtmlCell(joined.pop(at).text + cell.text, 1)
         else:
             last = cell
         joined[column] = last

@@ -8,9 +8,9 @@ import msgspec
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import JSON_DEPTH, JSON_WRITTEN_BYTES
 from deedbox.search.extract.charset import decode
-from deedbox.search.extract.kinds import mislabelled
-from deedbox.search.extract.table import named
-from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.kinds import wrong_kind
+from deedbox.search.extract.table import label_values
+from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.upload import Extraction
 
 _DEEP = f"The values of this JSON file are nested more than {JSON_DEPTH:,} deep"
@@ -23,8 +23,8 @@ def read(data: bytes) -> Extraction:
     except RecursionError as error:
         raise BadRequest(_DEEP) from error
     except msgspec.DecodeError as error:
-        raise mislabelled("json", "not JSON") from error
-    draft = Draft()
+        raise wrong_kind("json", "not JSON") from error
+    draft = TextBuilder()
     if len(data) > JSON_WRITTEN_BYTES:  # too long to be written anew in good time
         draft.add(clean(text))
         return draft.finish()
@@ -50,7 +50,7 @@ def _lines(value: Any, path: tuple[str, ...], depth: int) -> Iterator[tuple[str,
 
 def _object(value: dict[str, Any], path: tuple[str, ...], depth: int) -> Iterator[tuple[str, str]]:
     flat = {name: _text(part) for name, part in value.items() if _is_flat(part)}
-    if line := named(flat, flat.values()):
+    if line := label_values(flat, flat.values()):
         yield "", f"{'.'.join(path)} | {line}" if path else line
     for name, part in value.items():
         if name not in flat:

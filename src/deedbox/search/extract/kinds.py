@@ -21,7 +21,7 @@ _OLD = {"docx": ("Word document", ".doc"), "pptx": ("presentation", ".ppt"), "xl
 """What a file of the old kind is called, and how its name ended."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class FileKind(msgspec.Struct, frozen=True):
     name: str
     media_type: str
     extensions: tuple[str, ...]
@@ -35,31 +35,31 @@ class Kind(msgspec.Struct, frozen=True):
         return self.reader or self.name
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, FileKind] = {
     kind.name: kind
     for kind in (
-        Kind("pdf", "application/pdf", ("pdf",), "a PDF"),
-        Kind("docx", f"{_OFFICE}.wordprocessingml.document", ("docx",), _ZIP),
-        Kind("txt", "text/plain", ("txt",)),
-        Kind("html", "text/html", ("html", "htm")),
-        Kind("md", "text/markdown", ("md", "markdown")),
-        Kind("csv", "text/csv", ("csv",)),
-        Kind("pptx", f"{_OFFICE}.presentationml.presentation", ("pptx",), _ZIP),
-        Kind("xlsx", f"{_OFFICE}.spreadsheetml.sheet", ("xlsx",), _ZIP, reader="workbook"),
-        Kind("ods", f"{_OPEN}.spreadsheet", ("ods",), _ZIP, reader="sheets"),
-        Kind("odt", f"{_OPEN}.text", ("odt",), _ZIP),
-        Kind("rtf", "application/rtf", ("rtf",), "an RTF document"),
-        Kind("eml", "message/rfc822", ("eml",)),
-        Kind("epub", "application/epub+zip", ("epub",), _ZIP),
-        Kind("tsv", "text/tab-separated-values", ("tsv",), reader="csv"),
-        Kind("json", "application/json", ("json",)),
-        Kind("xml", "application/xml", ("xml",)),
-        Kind("zip", "application/zip", ("zip",), _ZIP),
-        Kind("code", "text/x-source-code", _SOURCE_CODE),
-        Kind("png", "image/png", ("png",), "a PNG image", reader="image"),
-        Kind("jpeg", "image/jpeg", ("jpg", "jpeg"), "a JPEG image", reader="image"),
-        Kind("tiff", "image/tiff", ("tif", "tiff"), "a TIFF image", reader="image"),
-        Kind("webp", "image/webp", ("webp",), "a WebP image", reader="image"),
+        FileKind("pdf", "application/pdf", ("pdf",), "a PDF"),
+        FileKind("docx", f"{_OFFICE}.wordprocessingml.document", ("docx",), _ZIP),
+        FileKind("txt", "text/plain", ("txt",)),
+        FileKind("html", "text/html", ("html", "htm")),
+        FileKind("md", "text/markdown", ("md", "markdown")),
+        FileKind("csv", "text/csv", ("csv",)),
+        FileKind("pptx", f"{_OFFICE}.presentationml.presentation", ("pptx",), _ZIP),
+        FileKind("xlsx", f"{_OFFICE}.spreadsheetml.sheet", ("xlsx",), _ZIP, reader="workbook"),
+        FileKind("ods", f"{_OPEN}.spreadsheet", ("ods",), _ZIP, reader="sheets"),
+        FileKind("odt", f"{_OPEN}.text", ("odt",), _ZIP),
+        FileKind("rtf", "application/rtf", ("rtf",), "an RTF document"),
+        FileKind("eml", "message/rfc822", ("eml",)),
+        FileKind("epub", "application/epub+zip", ("epub",), _ZIP),
+        FileKind("tsv", "text/tab-separated-values", ("tsv",), reader="csv"),
+        FileKind("json", "application/json", ("json",)),
+        FileKind("xml", "application/xml", ("xml",)),
+        FileKind("zip", "application/zip", ("zip",), _ZIP),
+        FileKind("code", "text/x-source-code", _SOURCE_CODE),
+        FileKind("png", "image/png", ("png",), "a PNG image", reader="image"),
+        FileKind("jpeg", "image/jpeg", ("jpg", "jpeg"), "a JPEG image", reader="image"),
+        FileKind("tiff", "image/tiff", ("tif", "tiff"), "a TIFF image", reader="image"),
+        FileKind("webp", "image/webp", ("webp",), "a WebP image", reader="image"),
     )
 }
 PICTURES = frozenset(kind.name for kind in KINDS.values() if kind.reader == "image")
@@ -106,7 +106,7 @@ class UnsupportedFile(BadRequest):
         super().__init__(UNSUPPORTED)
 
 
-def kind_of(filename: str) -> Kind:
+def kind_of(filename: str) -> FileKind:
     """Return the kind that the extension names, in any case; raise UnsupportedFile if there is none."""
     extension = filename.strip().rpartition(".")[2].lower()
     if "." not in filename or extension not in _BY_EXTENSION:
@@ -123,10 +123,10 @@ def check_content(data: bytes, kind: str) -> None:
         raise _old_office(data, kind)
     expected = KINDS[kind].content
     if found != expected:
-        raise mislabelled(kind, found or f"not {expected}")
+        raise wrong_kind(kind, found or f"not {expected}")
 
 
-def mislabelled(kind: str, content: str) -> BadRequest:
+def wrong_kind(kind: str, content: str) -> BadRequest:
     """The refusal of a file whose content is not what its extension says."""
     named = "as source code" if kind == "code" else f".{kind}"
     return BadRequest(f"The file is named {named} but its content is {content}")

@@ -6,7 +6,7 @@ from itertools import islice
 
 from deedbox.kernel.limits import HEADING_CHARS, HEADINGS
 from deedbox.search.extract.charset import decode
-from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.upload import Extraction
 
 _ATX = re.compile(r" {0,3}#{1,6}(?:[ \t]+(.*))?")
@@ -18,7 +18,7 @@ _FRONT_MATTER_END = re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|$)")
 
 
 def read(data: bytes) -> Extraction:
-    draft = Draft()
+    draft = TextBuilder()
     text = clean(decode(data, "md"))
     for offset, title in islice(headings(text), HEADINGS):
         draft.head(title, offset)

@@ -7,11 +7,11 @@ from lxml import etree
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.extract import odf_hidden
 from deedbox.search.extract.docx import write
-from deedbox.search.extract.kinds import mislabelled
-from deedbox.search.extract.package import Package, encrypted, opened
-from deedbox.search.extract.text import Draft, clean
-from deedbox.search.extract.word_text import Block
-from deedbox.search.extract.word_xml import local, parsed
+from deedbox.search.extract.kinds import wrong_kind
+from deedbox.search.extract.package import OfficePackage, encryption_error, open_package
+from deedbox.search.extract.text import TextBuilder, clean
+from deedbox.search.extract.word_text import WordBlock
+from deedbox.search.extract.word_xml import local, parse
 from deedbox.search.upload import Extraction
 
 _NOUN = "OpenDocument text"
@@ -24,18 +24,18 @@ _ASIDE = ("note", "annotation", "text-box")
 
 
 def read(data: bytes) -> Extraction:
-    with opened(data, _NOUN) as package:
+    with open_package(data, _NOUN) as package:
         if not package.read("mimetype").startswith(_TYPE):
-            raise mislabelled("odt", "a ZIP archive that is not an OpenDocument text")
+            raise wrong_kind("odt", "a ZIP archive that is not an OpenDocument text")
         if b"encryption-data" in package.read("META-INF/manifest.xml"):
-            raise BadRequest(encrypted(_NOUN))
+            raise BadRequest(encryption_error(_NOUN))
         return _read_document(package)
 
 
-def _read_document(package: Package) -> Extraction:
-    draft = Draft()
+def _read_document(package: OfficePackage) -> Extraction:
+    draft = TextBuilder()
     parts = [package.read(name) for name in ("content.xml", "styles.xml")]
-    content, styles = roots = [parsed(part, _NOUN) if part else None for part in parts]
+    content, styles = roots = [parse(part, _NOUN) if part else None for part in parts]
     if any(map(odf_hidden.hides, parts)):
         hidden = odf_hidden.HiddenStyles(*roots)
         draft.hide(sum(odf_hidden.take_out_text(root, hidden) for root in roots if root is not None))
@@ -47,7 +47,7 @@ def _read_document(package: Package) -> Extraction:
     return draft.finish()
 
 
-def _blocks(parent: etree._Element, *, item: bool = False) -> Iterator[Block]:
+def _blocks(parent: etree._Element, *, item: bool = False) -> Iterator[WordBlock]:
     """The paragraphs and rows in reading order. The parser lets no element lie too deep for this."""
     for element in parent:
         name = local(element.tag)
@@ -59,11 +59,11 @@ def _blocks(parent: etree._Element, *, item: bool = False) -> Iterator[Block]:
             yield from _blocks(element, item=item or name == "list-item")
 
 
-def _paragraph(element: etree._Element, *, heading: bool, item: bool) -> Iterator[Block]:
+def _paragraph(element: etree._Element, *, heading: bool, item: bool) -> Iterator[WordBlock]:
     pieces: list[str] = []
     aside: list[etree._Element] = []
     _collect(element, pieces, aside)
-    yield Block(clean("".join(pieces)).strip(), heading, item and not heading)
+    yield WordBlock(clean("".join(pieces)).strip(), heading, item and not heading)
     for part in aside:
         yield from _blocks(part)
 
@@ -82,11 +82,11 @@ def _collect(element: etree._Element, pieces: list[str], aside: list[etree._Elem
         pieces.append(" ".join((part.tail or "").splitlines()))
 
 
-def _row(row: etree._Element) -> Block:
+def _row(row: etree._Element) -> WordBlock:
     cells = [" ".join(" ".join(block.text for block in _blocks(cell)).split()) for cell in row if _is_cell(cell)]
     while cells and not cells[-1]:
         cells.pop()
-    return Block(" | ".join(cells), tight=True)
+    return WordBlock(" | ".join(cells), tight=True)
 
 
 def _is_cell(element: etree._Element) -> bool:

@@ -17,7 +17,7 @@ from deedbox.kernel.limits import (
     PACKAGE_PART_RATIO,
     PACKAGE_PART_RATIO_FROM_BYTES,
 )
-from deedbox.search.extract.word_xml import damaged, parsed
+from deedbox.search.extract.word_xml import damage_error, parse
 
 _DIRECTORY_ENTRY = b"PK\x01\x02"
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -29,7 +29,7 @@ BROKEN = (
 )
 
 
-class Package:
+class OfficePackage:
     """The parts of a document; `noun` is what a refusal calls it."""
 
     def __init__(self, zipped: zipfile.ZipFile, noun: str) -> None:
@@ -58,7 +58,7 @@ class Package:
         folder, _, file = name.rpartition("/")
         xml = self.read(posixpath.join(folder, "_rels", f"{file}.rels"))
         found = {}
-        for relation in parsed(xml, self.noun) if xml else ():
+        for relation in parse(xml, self.noun) if xml else ():
             if relation.get("TargetMode") != "External":
                 target = beside(name, str(relation.get("Target", "")))
                 found[str(relation.get("Id", ""))] = (str(relation.get("Type", "")), target)
@@ -67,24 +67,24 @@ class Package:
     def check(self, entry: zipfile.ZipInfo) -> None:
         """BadRequest unless the part, by its entry in the archive's directory, can be read within the limits."""
         if entry.flag_bits & 1:
-            raise BadRequest(encrypted(self.noun))
+            raise BadRequest(encryption_error(self.noun))
         if entry.compress_type not in _PLAIN_METHODS:
-            raise BadRequest(damaged(self.noun))
+            raise BadRequest(damage_error(self.noun))
         dense = entry.file_size > PACKAGE_PART_RATIO * max(entry.compress_size, 1)
         if entry.file_size > PACKAGE_PART_BYTES or (dense and entry.file_size > PACKAGE_PART_RATIO_FROM_BYTES):
             raise BadRequest(bomb(self.noun))
 
 
 @contextmanager
-def opened(data: bytes, noun: str) -> Iterator[Package]:
+def open_package(data: bytes, noun: str) -> Iterator[OfficePackage]:
     """The archive; whatever is found broken in it, while it is open, becomes a BadRequest."""
     if data.count(_DIRECTORY_ENTRY) > PACKAGE_ENTRIES:
         raise BadRequest(bomb(noun))
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as zipped:
-            yield Package(zipped, noun)
+            yield OfficePackage(zipped, noun)
     except BROKEN as error:
-        raise BadRequest(damaged(noun)) from error
+        raise BadRequest(damage_error(noun)) from error
 
 
 def beside(name: str, target: str) -> str:
@@ -92,7 +92,7 @@ def beside(name: str, target: str) -> str:
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(name), target)).lstrip("/")
 
 
-def encrypted(noun: str) -> str:
+def encryption_error(noun: str) -> str:
     return f"This {noun} is encrypted. Remove its password and upload it again."
 
 

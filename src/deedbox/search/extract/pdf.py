@@ -11,10 +11,10 @@ from pypdfium2 import raw
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import PDF_PAGES
 from deedbox.search.extract import pdf_hidden
-from deedbox.search.extract.pdf_headings import Line, by_size, lines_of, outline, plain
+from deedbox.search.extract.pdf_headings import HeadingLine, by_size, lines_of, outline, plain
 from deedbox.search.extract.pdf_order import in_reading_order, runs_right_to_left
-from deedbox.search.extract.pdf_tables import Tables
-from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.pdf_tables import PdfTables
+from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.upload import Extraction
 
 _HYPHEN = "\x02"
@@ -56,10 +56,10 @@ def _open(data: bytes) -> pdfium.PdfDocument:
 
 
 def _read_pages(document: pdfium.PdfDocument) -> Extraction:
-    draft, starts = Draft(), list[int]()
+    draft, starts = TextBuilder(), list[int]()
     document.init_forms()  # before the first page is loaded, or the values of forms have no appearance
-    titles, sized = outline(document), list[list[Line]]()
-    tables = Tables()
+    titles, sized = outline(document), list[list[HeadingLine]]()
+    tables = PdfTables()
     texts = [_page_text(document, number, tables, None if titles else sized, draft) for number in range(len(document))]
     titles = titles or by_size(sized)
     if all(text is None for text in texts):
@@ -73,7 +73,11 @@ def _read_pages(document: pdfium.PdfDocument) -> Extraction:
 
 
 def _page_text(
-    document: pdfium.PdfDocument, number: int, tables: Tables, sized: list[list[Line]] | None, draft: Draft
+    document: pdfium.PdfDocument,
+    number: int,
+    tables: PdfTables,
+    sized: list[list[HeadingLine]] | None,
+    draft: TextBuilder,
 ) -> str | None:
     """The text of a page, and its lines with their sizes where they are wanted; None if the page is damaged.
 
@@ -132,7 +136,7 @@ def _hyphen(before: str, after: str, known: set[str]) -> str:
     return "-" if ends and begins and f"{ends[0]}-{begins[0]}".lower() in known else ""
 
 
-def _find_headings(draft: Draft, text: str, titles: set[str]) -> None:
+def _find_headings(draft: TextBuilder, text: str, titles: set[str]) -> None:
     """Marks the lines of the page that are titles; each title is one."""
     at = draft.length
     for line in text.split("\n") if titles else ():

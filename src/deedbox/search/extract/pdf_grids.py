@@ -10,7 +10,7 @@ from deedbox.search.extract.pdf_rules import TOGETHER, Rule, Rules, Steps
 _APART = 2 * TOGETHER
 
 
-class Cell(NamedTuple):
+class GridCell(NamedTuple):
     row: int
     column: int
 
@@ -18,7 +18,7 @@ class Cell(NamedTuple):
 class Grid:
     """Rows from the top, columns from the left, and for each place the first of the places that are one cell."""
 
-    def __init__(self, columns: list[float], rows: list[float], cells: dict[Cell, Cell]) -> None:
+    def __init__(self, columns: list[float], rows: list[float], cells: dict[GridCell, GridCell]) -> None:
         self.columns = columns
         self._rows = rows
         """From the bottom, as heights are counted."""
@@ -31,19 +31,19 @@ class Grid:
     def area(self) -> float:
         return (self.columns[-1] - self.columns[0]) * (self._rows[-1] - self._rows[0])
 
-    def cell(self, x: float, y: float) -> Cell | None:
+    def cell(self, x: float, y: float) -> GridCell | None:
         """The cell at this place, None if it lies outside."""
         column, row = bisect_right(self.columns, x) - 1, bisect_right(self._rows, y) - 1
         if not (0 <= column < self.column_count and 0 <= row < self.row_count):
             return None
-        return self._cells[Cell(self.row_count - 1 - row, column)]
+        return self._cells[GridCell(self.row_count - 1 - row, column)]
 
-    def size(self, cell: Cell) -> int:
+    def size(self, cell: GridCell) -> int:
         """The places that the cell takes."""
         return self._sizes[cell]
 
-    def fills_row(self, cell: Cell) -> bool:
-        return all(self._cells[Cell(cell.row, column)] == cell for column in range(self.column_count))
+    def fills_row(self, cell: GridCell) -> bool:
+        return all(self._cells[GridCell(cell.row, column)] == cell for column in range(self.column_count))
 
 
 def grids_of(rules: Rules, steps: Steps) -> list[Grid]:
@@ -113,19 +113,19 @@ def _covered(rule: Rule, places: list[float]) -> Iterator[int]:
         yield number
 
 
-def _cells(part: Rules, columns: list[float], rows: list[float]) -> dict[Cell, Cell]:
+def _cells(part: Rules, columns: list[float], rows: list[float]) -> dict[GridCell, GridCell]:
     height = len(rows) - 1
     above = _parted(part.across, rows, columns)
     before = _parted(part.down, columns, rows)
-    cells: dict[Cell, Cell] = {}
+    cells: dict[GridCell, GridCell] = {}
     for row in range(height):
         at = height - 1 - row
         for column in range(len(columns) - 1):
-            place = Cell(row, column)
+            place = GridCell(row, column)
             if row and (at + 1, column) not in above:
-                cells[place] = cells[Cell(row - 1, column)]
+                cells[place] = cells[GridCell(row - 1, column)]
             elif column and (column, at) not in before:
-                cells[place] = cells[Cell(row, column - 1)]
+                cells[place] = cells[GridCell(row, column - 1)]
             else:
                 cells[place] = place
     return cells

@@ -18,7 +18,7 @@ _MOST = 0.2
 """The part of a document that headings can be: more of it in large letters is text."""
 
 
-class Line(NamedTuple):
+class HeadingLine(NamedTuple):
     text: str
     height: float
     """Of its first letter."""
@@ -36,11 +36,11 @@ def outline(document: pdfium.PdfDocument) -> dict[int, set[str]]:
     return titles
 
 
-def lines_of(page: pdfium.PdfTextPage) -> list[Line]:
+def lines_of(page: pdfium.PdfTextPage) -> list[HeadingLine]:
     at, lines = 0, []
     for line in page.get_text_range().split("\r\n"):
         if text := line.strip():
-            lines.append(Line(text, _height(page, at + line.index(text))))
+            lines.append(HeadingLine(text, _height(page, at + line.index(text))))
         at += len(line) + 2
     return lines
 
@@ -51,7 +51,7 @@ def _height(page: pdfium.PdfTextPage, at: int) -> float:
     return round(abs(float(box.top) - float(box.bottom)), 1)
 
 
-def by_size(pages: Sequence[Sequence[Line]]) -> dict[int, set[str]]:
+def by_size(pages: Sequence[Sequence[HeadingLine]]) -> dict[int, set[str]]:
     """The lines of each page in larger letters than most of the document has, as `plain` makes them comparable."""
     heights = Counter[float]()
     for line in (line for page in pages for line in page):

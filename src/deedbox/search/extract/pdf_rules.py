@@ -61,7 +61,7 @@ def turn(page: pdfium.PdfPage) -> Matrix:
     return _TURNS[raw.FPDFPage_GetRotation(page) % 4]
 
 
-def moved(x: float, y: float, by: Matrix) -> tuple[float, float]:
+def move_point(x: float, y: float, by: Matrix) -> tuple[float, float]:
     a, b, c, d, e, f = by
     return a * x + c * y + e, b * x + d * y + f
 
@@ -97,7 +97,7 @@ def _look_at_path(path: raw.FPDF_PAGEOBJECT, by: Matrix, steps: Steps, found: Ru
     raw.FPDFPath_GetDrawMode(path, fills, stroked)
     if not fills.value and not stroked.value:
         return
-    one, other = moved(left.value, bottom.value, by), moved(right.value, top.value, by)
+    one, other = move_point(left.value, bottom.value, by), move_point(right.value, top.value, by)
     if _is_thin(one, other):
         _add(found, one, other)
         return
@@ -149,7 +149,7 @@ def _subpaths(path: raw.FPDF_PAGEOBJECT, count: int, by: Matrix) -> Iterator[lis
             line, straight = [], True
         straight = straight and kind != raw.FPDF_SEGMENT_BEZIERTO
         raw.FPDFPathSegment_GetPoint(segment, x, y)
-        line.append(moved(x.value, y.value, by))
+        line.append(move_point(x.value, y.value, by))
         if raw.FPDFPathSegment_GetClose(segment):
             line.append(line[0])
     if straight and len(line) > 1:
@@ -164,9 +164,9 @@ def _matrix(drawn: raw.FPDF_PAGEOBJECT) -> Matrix:
 
 
 def _after(first: Matrix, then: Matrix) -> Matrix:
-    a, b = moved(first[0], first[1], (*then[:4], 0, 0))
-    c, d = moved(first[2], first[3], (*then[:4], 0, 0))
-    return (a, b, c, d, *moved(first[4], first[5], then))
+    a, b = move_point(first[0], first[1], (*then[:4], 0, 0))
+    c, d = move_point(first[2], first[3], (*then[:4], 0, 0))
+    return (a, b, c, d, *move_point(first[4], first[5], then))
 
 
 def _is_thin(one: Point, other: Point) -> bool:

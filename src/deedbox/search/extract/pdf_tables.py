@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeAlias
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from deedbox.search.extract.pdf_grids import Cell, Grid, grids_of
+from deedbox.search.extract.pdf_grids import Grid, GridCell, grids_of
 from deedbox.search.extract.pdf_order import in_reading_order, runs_right_to_left
-from deedbox.search.extract.pdf_rules import Spent, Steps, moved, rules_of, turn
+from deedbox.search.extract.pdf_rules import Spent, Steps, move_point, rules_of, turn
 from deedbox.search.extract.table import column_names, is_number, line
 
 _SPACES = "\n\r "
@@ -42,7 +42,7 @@ class _Word(NamedTuple):
 
 class _Place(NamedTuple):
     table: int
-    cell: Cell
+    cell: GridCell
 
 
 class _Before(NamedTuple):
@@ -55,7 +55,7 @@ class _Before(NamedTuple):
 _NONE = _Before([], [])
 
 
-class Tables:
+class PdfTables:
     """Finds the tables of one document, page by page."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class _Page:
 
     def _place(self, at: int) -> tuple[_Place | None, float]:
         raw.FPDFText_GetCharOrigin(self._handle, at, self._x, self._y)
-        left, height = moved(self._x.value, self._y.value, self._turn)
+        left, height = move_point(self._x.value, self._y.value, self._turn)
         for number, grid in enumerate(self._grids):
             if (cell := grid.cell(left, height)) is not None:
                 return _Place(number, cell), height
@@ -139,7 +139,7 @@ class _Page:
 
     def tables(self) -> "dict[int, _Table]":
         """Each by its number; a grid that holds none has no number."""
-        cells: list[dict[Cell, list[_Word]]] = [{} for _ in self._grids]
+        cells: list[dict[GridCell, list[_Word]]] = [{} for _ in self._grids]
         for word, place in zip(self.words, self._places, strict=True):
             if place:
                 cells[place.table].setdefault(place.cell, []).append(word)
@@ -170,7 +170,7 @@ class _Page:
 
 
 class _Table:
-    def __init__(self, page: _Page, grid: Grid, words: Mapping[Cell, list[_Word]]) -> None:
+    def __init__(self, page: _Page, grid: Grid, words: Mapping[GridCell, list[_Word]]) -> None:
         self._page = page
         self._grid = grid
         self._words = words
@@ -208,17 +208,17 @@ class _Table:
     def _rows(self) -> Iterator[Row]:
         """The rows that have words; one that a single cell fills is that cell."""
         for row in range(self._grid.row_count):
-            cells = [Cell(row, column) for column in self._columns]
+            cells = [GridCell(row, column) for column in self._columns]
             if not any(cell in self._texts for cell in cells):
                 continue
-            if Cell(row, 0) in self._texts and self._grid.fills_row(Cell(row, 0)):
-                yield [self._texts[Cell(row, 0)]]
+            if GridCell(row, 0) in self._texts and self._grid.fills_row(GridCell(row, 0)):
+                yield [self._texts[GridCell(row, 0)]]
             elif side_by_side := self._unruled(cells):
                 yield from (list(map(self._text, lines)) for lines in side_by_side)
             else:
                 yield [self._texts.get(cell, "") for cell in cells]
 
-    def _unruled(self, cells: Sequence[Cell]) -> list[tuple[list[_Word], ...]]:
+    def _unruled(self, cells: Sequence[GridCell]) -> list[tuple[list[_Word], ...]]:
         """The lines side by side in the cells of a row, if they are rows that no rules part."""
         if any(len(self._words.get(cell, [])) < _UNRULED for cell in cells):
             return []
@@ -254,7 +254,7 @@ class _Table:
         ]
         return [*looks, {}, {}][:2]
 
-    def _look(self, cell: Cell) -> Look:
+    def _look(self, cell: GridCell) -> Look:
         return self._page.look(self._words[cell][0].at)
 
 

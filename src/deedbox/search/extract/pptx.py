@@ -7,10 +7,10 @@ from lxml import etree
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import SLIDES
 from deedbox.search.extract import drawing
-from deedbox.search.extract.kinds import mislabelled
-from deedbox.search.extract.package import Package, opened
-from deedbox.search.extract.text import Draft
-from deedbox.search.extract.word_xml import local, parsed, value
+from deedbox.search.extract.kinds import wrong_kind
+from deedbox.search.extract.package import OfficePackage, open_package
+from deedbox.search.extract.text import TextBuilder
+from deedbox.search.extract.word_xml import local, parse, value
 from deedbox.search.upload import Extraction
 
 _NOUN = "presentation"
@@ -20,21 +20,21 @@ _OF_EVERY_SLIDE = ("sldNum", "dt", "ftr", "hdr")
 
 
 def read(data: bytes) -> Extraction:
-    with opened(data, _NOUN) as package:
+    with open_package(data, _NOUN) as package:
         return _read_slides(package)
 
 
-def _read_slides(package: Package) -> Extraction:
+def _read_slides(package: OfficePackage) -> Extraction:
     main = next(iter(package.related("", "officeDocument")), "ppt/presentation.xml")
     xml = package.read(main)
-    root = parsed(xml, _NOUN) if xml else None
+    root = parse(xml, _NOUN) if xml else None
     if root is None or "presentationml" not in str(root.tag):
-        raise mislabelled("pptx", _NO_SLIDES)
+        raise wrong_kind("pptx", _NO_SLIDES)
     related = package.relations(main)
     slides = [related[key][1] for element in root.iter("{*}sldId") if (key := _relation(element)) in related]
     if len(slides) > SLIDES:
         raise BadRequest(f"This presentation has more than {SLIDES:,} slides. Split it into parts.")
-    draft, starts = Draft(), []
+    draft, starts = TextBuilder(), []
     for name in slides:
         parts = _parts(package, name)
         if parts and value(parts[0], "show") in ("0", "false"):
@@ -51,17 +51,17 @@ def _relation(element: etree._Element) -> str:
     return next((str(name) for key, name in element.attrib.items() if local(key) == "id" and "}" in key), "")
 
 
-def _parts(package: Package, name: str) -> list[etree._Element]:
+def _parts(package: OfficePackage, name: str) -> list[etree._Element]:
     """The slide with its diagrams and the notes of the speaker."""
     names = (name, *package.related(name, "diagramData"), *package.related(name, "notesSlide"))
-    return [parsed(xml, _NOUN) for part in names if (xml := package.read(part))]
+    return [parse(xml, _NOUN) for part in names if (xml := package.read(part))]
 
 
 def _is_hidden(shape: etree._Element) -> bool:
     return any(value(one, "hidden") in ("1", "true") for part in shape[:1] for one in part.iter("{*}cNvPr"))
 
 
-def _write(draft: Draft, root: etree._Element) -> None:
+def _write(draft: TextBuilder, root: etree._Element) -> None:
     for shape in [shape for shape in root.iter("{*}sp", "{*}graphicFrame", "{*}grpSp") if _is_hidden(shape)]:
         draft.hide(sum(len(drawing.line(paragraph)) for paragraph in shape.iter("{*}p")))
         if (parent := shape.getparent()) is not None:

@@ -5,8 +5,8 @@ import re
 from striprtf.striprtf import destinations, remove_pict_groups, rtf_to_text
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.search.extract.text import Draft, clean
-from deedbox.search.extract.word_xml import damaged
+from deedbox.search.extract.text import TextBuilder, clean
+from deedbox.search.extract.word_xml import damage_error
 from deedbox.search.upload import Extraction
 
 _HIDING = re.compile(r"\\v(?![a-z0-9])|\\v[1-9]")
@@ -26,8 +26,8 @@ def read(data: bytes) -> Extraction:
         shown, hidden = _shown(data.decode("cp1252", "replace"))
         text: str = rtf_to_text(shown, errors="replace")  # type: ignore[no-untyped-call]
     except (ValueError, LookupError, IndexError, TypeError, AttributeError, OverflowError) as error:
-        raise BadRequest(damaged("RTF document")) from error
-    draft = Draft()
+        raise BadRequest(damage_error("RTF document")) from error
+    draft = TextBuilder()
     draft.hide(hidden)
     for line in clean(text).strip().replace("\n|", "|").split("\n"):
         draft.add(_row(line) + "\n")

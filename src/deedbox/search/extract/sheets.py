@@ -12,11 +12,11 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Shee
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import SHEETS
 from deedbox.search.extract import odf_hidden
-from deedbox.search.extract.kinds import mislabelled
-from deedbox.search.extract.package import Package, encrypted, opened
+from deedbox.search.extract.kinds import wrong_kind
+from deedbox.search.extract.package import OfficePackage, encryption_error, open_package
 from deedbox.search.extract.table import write
-from deedbox.search.extract.text import Draft, clean
-from deedbox.search.extract.word_xml import damaged, parsed
+from deedbox.search.extract.text import TextBuilder, clean
+from deedbox.search.extract.word_xml import damage_error, parse
 from deedbox.search.upload import Extraction
 
 _NOUN = "workbook"
@@ -25,11 +25,11 @@ Value: TypeAlias = int | float | str | bool | time | date | datetime | timedelta
 
 
 def read(data: bytes) -> Extraction:
-    with opened(data, _NOUN) as package:
+    with open_package(data, _NOUN) as package:
         if not package.read("mimetype").startswith(_ODS):
-            raise mislabelled("ods", f"a ZIP archive that is not an OpenDocument {_NOUN}")
+            raise wrong_kind("ods", f"a ZIP archive that is not an OpenDocument {_NOUN}")
         if b"encryption-data" in package.read("META-INF/manifest.xml"):
-            raise BadRequest(encrypted(_NOUN))
+            raise BadRequest(encryption_error(_NOUN))
         _check(package)
         hidden = 0
         parts = [package.read(name) for name in ("content.xml", "styles.xml")]
@@ -38,11 +38,11 @@ def read(data: bytes) -> Extraction:
     return _read_sheets(data, hidden)
 
 
-def _without_hidden(package: Package, parts: list[bytes]) -> tuple[bytes, int]:
+def _without_hidden(package: OfficePackage, parts: list[bytes]) -> tuple[bytes, int]:
     """What the library needs of the workbook, without its hidden rows, columns and texts; and their characters."""
-    content, styles = (parsed(part, _NOUN) if part else None for part in parts)
+    content, styles = (parse(part, _NOUN) if part else None for part in parts)
     if content is None:
-        raise BadRequest(damaged(_NOUN))
+        raise BadRequest(damage_error(_NOUN))
     count = odf_hidden.take_out(content, odf_hidden.HiddenStyles(content, styles))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
@@ -52,14 +52,14 @@ def _without_hidden(package: Package, parts: list[bytes]) -> tuple[bytes, int]:
     return out.getvalue(), count
 
 
-def _check(package: Package) -> None:
+def _check(package: OfficePackage) -> None:
     """The library unpacks the parts by itself, so that all of them must be within the limits."""
     for entry in package.entries():
         package.check(entry)
 
 
 def _read_sheets(data: bytes, hidden: int) -> Extraction:
-    draft, starts = Draft(), []
+    draft, starts = TextBuilder(), []
     draft.hide(hidden)
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
@@ -76,7 +76,7 @@ def _read_sheets(data: bytes, hidden: int) -> Extraction:
             write(draft, _rows(book.get_sheet_by_name(name)))
             draft.add("\n")
     except (CalamineError, ValueError, OSError) as error:
-        raise BadRequest(damaged(_NOUN)) from error
+        raise BadRequest(damage_error(_NOUN)) from error
     return draft.finish(starts)
 
 

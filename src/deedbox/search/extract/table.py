@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from itertools import chain, islice
 
-from deedbox.search.extract.text import Draft
+from deedbox.search.extract.text import TextBuilder
 
 _NAME_CHARS = 64
 
 
-def write(draft: Draft, rows: Iterable[list[str]]) -> None:
+def write(draft: TextBuilder, rows: Iterable[list[str]]) -> None:
     """One line a row; rows without a word are left out."""
     full = (row for row in rows if any(map(str.strip, row)))
     first = list(islice(full, 2))
@@ -25,7 +25,7 @@ def column_names(first_rows: list[list[str]]) -> list[str]:
     return names if all(name and len(name) <= _NAME_CHARS and not is_number(name) for name in names) else []
 
 
-def named(names: Iterable[str], values: Iterable[str]) -> str:
+def label_values(names: Iterable[str], values: Iterable[str]) -> str:
     """The values that are not empty, each with its name, on one line."""
     return " | ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False) if value)
 
@@ -39,4 +39,4 @@ def line(row: list[str], names: list[str]) -> str:
     values = [" ".join(value.split()) for value in row]
     if not names:
         return " | ".join(values)
-    return " | ".join(filter(None, [named(names, values), *values[len(names) :]]))
+    return " | ".join(filter(None, [label_values(names, values), *values[len(names) :]]))

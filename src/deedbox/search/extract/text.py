@@ -19,7 +19,7 @@ def clean(text: str) -> str:
     return text.translate(_CONTROLS) if text.isascii() else _INVISIBLE.sub("", text)
 
 
-class Draft:
+class TextBuilder:
     """A text that grows piece by piece and knows where its headings begin. Pieces must be clean."""
 
     def __init__(self) -> None:

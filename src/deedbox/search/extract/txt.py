@@ -1,11 +1,11 @@
 """Plain text: its characters and nothing else."""
 
 from deedbox.search.extract.charset import decode
-from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.upload import Extraction
 
 
 def read(data: bytes) -> Extraction:
-    draft = Draft()
+    draft = TextBuilder()
     draft.add(clean(decode(data, "txt")))
     return draft.finish()

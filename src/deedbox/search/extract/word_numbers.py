@@ -16,7 +16,7 @@ _LONGEST = 60
 _CHAIN = 20
 
 
-class Place(msgspec.Struct, frozen=True):
+class ParagraphNumbering(msgspec.Struct, frozen=True):
     """What a paragraph or a style says of its number."""
 
     list_id: str | None = None
@@ -52,7 +52,7 @@ class Numbers:
         self._lists = _lists(numbering, self._by_style) if numbering is not None else {}
         self._counts: dict[str, dict[int, int]] = {}
 
-    def next(self, place: Place | None, style: str | None) -> str:
+    def next(self, place: ParagraphNumbering | None, style: str | None) -> str:
         """The number of the paragraph; empty if it has none or only a bullet."""
         of_style, styled = self._of_style(style)
         list_id = place.list_id if place and place.list_id is not None else of_style.list_id
@@ -64,13 +64,13 @@ class Numbers:
             level = next((number for number, form in one.levels.items() if form.style and form.style == styled), 0)
         return self._count(one, level)
 
-    def _of_style(self, style: str | None) -> tuple[Place, str | None]:
+    def _of_style(self, style: str | None) -> tuple[ParagraphNumbering, str | None]:
         """What the style says, or the one that it is based on; and which of them said it."""
         for _ in range(_CHAIN):
             if style is None or style in self._by_style:
                 break
             style = self._parents.get(style)
-        return self._by_style.get(style or "", Place()), style
+        return self._by_style.get(style or "", ParagraphNumbering()), style
 
     def _count(self, one: _List, level: int) -> str:
         counts = self._counts.setdefault(one.form_id, {})
@@ -100,16 +100,16 @@ class Numbers:
         return text if len(text) <= _LONGEST else ""
 
 
-def place_of(element: etree._Element) -> Place:
+def place_of(element: etree._Element) -> ParagraphNumbering:
     """What a `numPr` says."""
     said = {local(part.tag): value(part) for part in element}
     level = _whole(said.get("ilvl"))
-    return Place(said.get("numId"), level if level is None or level < _LEVELS else None)
+    return ParagraphNumbering(said.get("numId"), level if level is None or level < _LEVELS else None)
 
 
-def _styled(styles: etree._Element) -> tuple[dict[str, Place], dict[str, str]]:
+def _styled(styles: etree._Element) -> tuple[dict[str, ParagraphNumbering], dict[str, str]]:
     """What each style says of its number, and the style that it is based on."""
-    places: dict[str, Place] = {}
+    places: dict[str, ParagraphNumbering] = {}
     parents: dict[str, str] = {}
     for style in styles:
         name = value(style, "styleId")
@@ -122,7 +122,7 @@ def _styled(styles: etree._Element) -> tuple[dict[str, Place], dict[str, str]]:
     return places, parents
 
 
-def _lists(numbering: etree._Element, by_style: dict[str, Place]) -> dict[str, _List]:
+def _lists(numbering: etree._Element, by_style: dict[str, ParagraphNumbering]) -> dict[str, _List]:
     forms = {value(part, "abstractNumId") or "": part for part in _named(numbering, "abstractNum")}
     form_ids = {
         value(part, "numId") or "": next((value(one) or "" for one in _named(part, "abstractNumId")), "")
@@ -134,7 +134,9 @@ def _lists(numbering: etree._Element, by_style: dict[str, Place]) -> dict[str, _
         name = value(part, "numId") or ""
         form_id = form_ids[name]
         for link in _named(forms[form_id], "numStyleLink") if form_id in forms else ():
-            linked = by_style.get(value(link) or "", Place()).list_id  # a style of lists says which form it has
+            linked = by_style.get(
+                value(link) or "", ParagraphNumbering()
+            ).list_id  # a style of lists says which form it has
             form_id = form_ids.get(linked or "", form_id)
         one = _List(form_id, dict(levels.get(form_id, {})))
         for override in _named(part, "lvlOverride"):

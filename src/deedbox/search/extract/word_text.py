@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import msgspec
 from lxml import etree
 
-from deedbox.search.extract.kinds import mislabelled
+from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.text import clean
-from deedbox.search.extract.word_numbers import Numbers, Place, place_of
+from deedbox.search.extract.word_numbers import Numbers, ParagraphNumbering, place_of
 from deedbox.search.extract.word_styles import BODY_LEVEL, HiddenText, outline_level
 from deedbox.search.extract.word_xml import local, refuse_document_type, value
 
@@ -23,7 +23,7 @@ _BELOW = "den"
 _WATCHED = [f"{{*}}{name}" for name in (*_STRUCTURE, *_CHARACTERS, *_SKIPPED, *_SETTINGS, "t", "tab", _BELOW)]
 
 
-class Block(msgspec.Struct):
+class WordBlock(msgspec.Struct):
     """A paragraph, or a row of a table."""
 
     text: str
@@ -39,15 +39,15 @@ class _Paragraph:
         self.pieces: list[str] = []
         self.level: int | None = None
         self.style: str | None = None
-        self.place: Place | None = None
+        self.place: ParagraphNumbering | None = None
         self.hidden = 0
 
-    def block(self, number: str) -> Block:
+    def block(self, number: str) -> WordBlock:
         text = clean("".join(self.pieces)).strip()
         if text and number:
             text = f"{clean(number)} {text}"
         heading = self.level is not None and self.level < BODY_LEVEL and bool(text)
-        return Block(text, heading, self.place is not None and not heading, self.hidden)
+        return WordBlock(text, heading, self.place is not None and not heading, self.hidden)
 
 
 class _Reader:
@@ -55,11 +55,11 @@ class _Reader:
 
     def __init__(self, levels: dict[str, int], numbers: Numbers, hidden: HiddenText) -> None:
         self._hidden = hidden
-        self.done: list[Block] = []
+        self.done: list[WordBlock] = []
         self._levels = levels
         self._numbers = numbers
         self._paragraphs: list[_Paragraph] = []
-        self._outer: list[list[Block]] = []
+        self._outer: list[list[WordBlock]] = []
         self._skipping = 0
 
     def begin(self, name: str) -> None:
@@ -93,7 +93,7 @@ class _Reader:
         elif self._paragraphs:
             self._inside(self._paragraphs[-1], name, element)
 
-    def take(self) -> list[Block]:
+    def take(self) -> list[WordBlock]:
         """The blocks that are complete, once; none while a table is open."""
         if self._outer:
             return []
@@ -104,9 +104,9 @@ class _Reader:
         inner, self.done = self.done, self._outer.pop()
         texts, hidden = [" ".join(block.text.split()) for block in inner], sum(block.hidden for block in inner)
         if name == "tc":
-            self.done.append(Block(" ".join(filter(None, texts)), hidden=hidden))
+            self.done.append(WordBlock(" ".join(filter(None, texts)), hidden=hidden))
         elif any(texts) or hidden:
-            self.done.append(Block(" | ".join(texts) if any(texts) else "", tight=True, hidden=hidden))
+            self.done.append(WordBlock(" | ".join(texts) if any(texts) else "", tight=True, hidden=hidden))
 
     def _inside(self, paragraph: _Paragraph, name: str, element: etree._Element) -> None:
         if name == "t":
@@ -130,7 +130,7 @@ class _Reader:
             paragraph.place = place_of(element)
 
 
-def blocks(xml: bytes, levels: dict[str, int], numbers: Numbers, hidden: HiddenText) -> Iterator[Block]:
+def blocks(xml: bytes, levels: dict[str, int], numbers: Numbers, hidden: HiddenText) -> Iterator[WordBlock]:
     """The paragraphs and rows of the part; XMLSyntaxError where it is broken, BadRequest if it is not Word's."""
     reader = _Reader(levels, numbers, hidden)
     events = etree.iterparse(
@@ -158,4 +158,4 @@ def blocks(xml: bytes, levels: dict[str, int], numbers: Numbers, hidden: HiddenT
 def _check_root(root: etree._Element) -> None:
     refuse_document_type(root)
     if "wordprocessingml" not in root.tag:
-        raise mislabelled("docx", "not a Word document")
+        raise wrong_kind("docx", "not a Word document")

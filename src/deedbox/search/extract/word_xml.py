@@ -7,14 +7,14 @@ from deedbox.kernel.errors import BadRequest
 WORD = "Word document"
 
 
-def damaged(noun: str) -> str:
+def damage_error(noun: str) -> str:
     return f"This {noun} is damaged and cannot be read. Save it again from the program that created it."
 
 
-DAMAGED = damaged(WORD)
+DAMAGED = damage_error(WORD)
 
 
-def parsed(xml: bytes, noun: str = WORD) -> etree._Element:
+def parse(xml: bytes, noun: str = WORD) -> etree._Element:
     """The root of a small part; XMLSyntaxError if it is broken."""
     root = etree.fromstring(xml, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False))
     refuse_document_type(root, noun)
@@ -24,7 +24,7 @@ def parsed(xml: bytes, noun: str = WORD) -> etree._Element:
 def refuse_document_type(element: etree._Element, noun: str = WORD) -> None:
     """BadRequest if the part declares entities: the format forbids it, so they are there to do harm."""
     if element.getroottree().docinfo.doctype:
-        raise BadRequest(damaged(noun))
+        raise BadRequest(damage_error(noun))
 
 
 def local(tag: object) -> str:

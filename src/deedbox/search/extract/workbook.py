@@ -12,11 +12,11 @@ from lxml import etree
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import SHEETS
 from deedbox.search.extract import number_format
-from deedbox.search.extract.kinds import mislabelled
-from deedbox.search.extract.package import Package, opened
+from deedbox.search.extract.kinds import wrong_kind
+from deedbox.search.extract.package import OfficePackage, open_package
 from deedbox.search.extract.table import write
-from deedbox.search.extract.text import Draft, clean
-from deedbox.search.extract.word_xml import damaged, local, parsed, refuse_document_type, value
+from deedbox.search.extract.text import TextBuilder, clean
+from deedbox.search.extract.word_xml import damage_error, local, parse, refuse_document_type, value
 from deedbox.search.upload import Extraction
 
 _NOUN = "workbook"
@@ -39,24 +39,24 @@ class _Sheet(msgspec.Struct):
 
 
 def read(data: bytes) -> Extraction:
-    with opened(data, _NOUN) as package:
+    with open_package(data, _NOUN) as package:
         main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
         xml = package.read(main)
         if not xml:
-            raise mislabelled("xlsx", f"a ZIP archive that is not a {_NOUN}")
-        root = parsed(xml, _NOUN)
+            raise wrong_kind("xlsx", f"a ZIP archive that is not a {_NOUN}")
+        root = parse(xml, _NOUN)
         if "spreadsheetml" not in str(root.tag):
-            raise mislabelled("xlsx", f"a ZIP archive that is not a {_NOUN}")
+            raise wrong_kind("xlsx", f"a ZIP archive that is not a {_NOUN}")
         return _read_sheets(package, main, root)
 
 
-def _read_sheets(package: Package, main: str, root: etree._Element) -> Extraction:
+def _read_sheets(package: OfficePackage, main: str, root: etree._Element) -> Extraction:
     related, sheets = package.relations(main), list(root.iter("{*}sheet"))
     if len(sheets) > SHEETS:
         raise BadRequest(f"This {_NOUN} has more than {SHEETS:,} sheets. Split it into parts.")
     from_1904 = any(value(each, "date1904") in _YES for each in root.iter("{*}workbookPr"))
     book = _Book(_strings(package, main), _formats(package, main), from_1904)
-    draft, starts = Draft(), []
+    draft, starts = TextBuilder(), []
     for each in sheets:
         relation = next((text for key, text in each.attrib.items() if local(key) == "id" and "}" in str(key)), "")
         kind, target = related.get(str(relation), ("", ""))
@@ -64,7 +64,7 @@ def _read_sheets(package: Package, main: str, root: etree._Element) -> Extractio
             continue
         part = package.read(target)
         if not part:
-            raise BadRequest(damaged(_NOUN))
+            raise BadRequest(damage_error(_NOUN))
         sheet, name = _sheet(part, book), clean(value(each, "name") or "")
         draft.hide(sheet.hidden)
         if value(each, "state") in ("hidden", "veryHidden"):
@@ -78,7 +78,7 @@ def _read_sheets(package: Package, main: str, root: etree._Element) -> Extractio
     return draft.finish(starts)
 
 
-def _strings(package: Package, main: str) -> list[str]:
+def _strings(package: OfficePackage, main: str) -> list[str]:
     """The texts that cells name by number."""
     found = list[str]()
     for name in package.related(main, "sharedStrings"):
@@ -94,11 +94,11 @@ def _text(item: etree._Element) -> str:
     return clean("".join(each.text or "" for each in texts))
 
 
-def _formats(package: Package, main: str) -> list[str]:
+def _formats(package: OfficePackage, main: str) -> list[str]:
     xml = next((package.read(name) for name in package.related(main, "styles")), b"")
     if not xml:
         return []
-    root = parsed(xml, _NOUN)
+    root = parse(xml, _NOUN)
     own = {value(each, "numFmtId"): value(each, "formatCode") or "" for each in root.iter("{*}numFmt")}
     styles = [style for each in root.iter("{*}cellXfs") for style in each]
     numbers = [value(style, "numFmtId") or "" for style in styles]

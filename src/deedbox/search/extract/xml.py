@@ -6,9 +6,9 @@ from lxml import etree
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import XML_WRITTEN_BYTES
-from deedbox.search.extract.kinds import mislabelled
-from deedbox.search.extract.table import named
-from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.kinds import wrong_kind
+from deedbox.search.extract.table import label_values
+from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import local
 from deedbox.search.upload import Extraction
 
@@ -22,11 +22,11 @@ def read(data: bytes) -> Extraction:
     try:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise mislabelled("xml", "not well-formed XML") from error
+        raise wrong_kind("xml", "not well-formed XML") from error
     subset = root.getroottree().docinfo.internalDTD
     if subset is not None and next(iter(subset.iterentities()), None) is not None:
         raise BadRequest(ENTITIES)
-    draft = Draft()
+    draft = TextBuilder()
     if len(data) > XML_WRITTEN_BYTES:  # too long to be written with its names in good time
         draft.add(clean("\n".join(filter(None, map(str.strip, root.itertext())))) + "\n")
         return draft.finish()
@@ -40,7 +40,7 @@ def read(data: bytes) -> Extraction:
 def _lines(element: etree._Element) -> Iterator[tuple[str, str]]:
     """The name of each element that has a line, and the line. The parser lets no element lie too deep for this."""
     name = local(element.tag)
-    attributes = named(map(local, element.keys()), (" ".join(value.split()) for value in element.values()))
+    attributes = label_values(map(local, element.keys()), (" ".join(value.split()) for value in element.values()))
     if not len(element) or _is_passage(element):
         text = " ".join("".join(element.itertext()).split())
         if text or attributes:

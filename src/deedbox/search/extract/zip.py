@@ -3,8 +3,8 @@
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import ZIP_BYTES, ZIP_ENTRIES
 from deedbox.search.extract.enclosed import write
-from deedbox.search.extract.package import bomb, opened
-from deedbox.search.extract.text import Draft
+from deedbox.search.extract.package import bomb, open_package
+from deedbox.search.extract.text import TextBuilder
 from deedbox.search.upload import Extraction
 
 _NOUN = "ZIP archive"
@@ -12,8 +12,8 @@ _OF_THE_SYSTEM = ("__MACOSX/",)
 
 
 def read(data: bytes, depth: int = 0) -> Extraction:
-    draft = Draft()
-    with opened(data, _NOUN) as archive:
+    draft = TextBuilder()
+    with open_package(data, _NOUN) as archive:
         entries = [entry for entry in archive.entries() if not entry.filename.startswith(_OF_THE_SYSTEM)]
         if len(entries) > ZIP_ENTRIES:
             raise BadRequest(f"This {_NOUN} has more than {ZIP_ENTRIES:,} files. Split it into parts.")

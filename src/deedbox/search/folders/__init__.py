@@ -5,15 +5,15 @@ from typing import Protocol
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import BadRequest, DeedboxError, Unavailable
+from deedbox.kernel.errors import BadRequest, ServiceError, Unavailable
 from deedbox.search.extract.kinds import kind_of
-from deedbox.search.upload import Upload
+from deedbox.search.upload import LibraryUpload
 
 FOLDER, PATH = "folder", "path"
 """The names in a document's metadata under which stands whose file it is: the folder's address, and the path in it."""
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenFile(msgspec.Struct, frozen=True):
     """A file as a look at its folder shows it."""
 
     size_bytes: int
@@ -25,7 +25,7 @@ class Seen(msgspec.Struct, frozen=True):
 class Listing(msgspec.Struct):
     """What one look at a folder shows, by path."""
 
-    files: dict[str, Seen] = {}
+    files: dict[str, SeenFile] = {}
     skipped: dict[str, str] = {}
     """What is never read, with the reason: it is not there for the library."""
     unseen: dict[str, str] = {}
@@ -38,7 +38,7 @@ class Listing(msgspec.Struct):
         )
 
 
-class Reading(Protocol):
+class FileReading(Protocol):
     """The bytes of a file, piece by piece. The methods block: they are for threads."""
 
     def read(self, most: int, /) -> bytes:
@@ -47,7 +47,7 @@ class Reading(Protocol):
     def close(self) -> None: ...
 
 
-class Folder(Protocol):
+class WatchedFolder(Protocol):
     """The methods block: they are for threads."""
 
     address: str
@@ -58,16 +58,16 @@ class Folder(Protocol):
     def look(self) -> Listing:
         """What is there now; FolderAway if the folder itself is not."""
 
-    def open(self, path: str, seen: Seen) -> Reading:
+    def open(self, path: str, seen: SeenFile) -> FileReading:
         """The bytes of the file; Changed if it is no longer the one that was seen."""
 
-    def identity(self, path: str, seen: Seen) -> str:
+    def identity(self, path: str, seen: SeenFile) -> str:
         """The same for the same bytes; Changed if they are no longer those that were seen."""
 
-    def identity_of(self, upload: Upload) -> str | None:
+    def identity_of(self, upload: LibraryUpload) -> str | None:
         """That of the bytes that a document holds."""
 
-    def notes(self, seen: Seen) -> dict[str, str]:
+    def notes(self, seen: SeenFile) -> dict[str, str]:
         """What the document's metadata keeps of the file beside its folder and path."""
 
 
@@ -79,7 +79,7 @@ class Changed(Exception):
     """The file is another one than a moment ago: it is being written, or gone."""
 
 
-class Unreadable(BadRequest):
+class UnreadableFile(BadRequest):
     """The file is there, and does not let itself be read."""
 
 
@@ -92,6 +92,6 @@ def unfit(path: str, size_bytes: int) -> str | None:
         return "Its path is too long to be kept"
     try:
         kind_of(name)
-    except DeedboxError:
+    except ServiceError:
         return "Files of this kind are not read"
     return None

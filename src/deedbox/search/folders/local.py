@@ -9,8 +9,8 @@ from pathlib import Path
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.search.folders import Changed, FolderAway, Listing, Reading, Seen, Unreadable, unfit
-from deedbox.search.upload import Upload
+from deedbox.search.folders import Changed, FileReading, FolderAway, Listing, SeenFile, UnreadableFile, unfit
+from deedbox.search.upload import LibraryUpload
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE)
 
@@ -50,27 +50,27 @@ class LocalFolder:
                 raise BadRequest(f"{self.address} holds more than {limits.FOLDER_FILES} files. Index its parts.")
         return found
 
-    def open(self, path: str, seen: Seen) -> Reading:
+    def open(self, path: str, seen: SeenFile) -> FileReading:
         try:
             # It may have become a link, or a pipe that nobody writes to.
             descriptor = os.open(f"{self.address}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             if error.errno in _GONE:
                 raise Changed from error
-            raise Unreadable(f"It cannot be read: {error.strerror}") from error
+            raise UnreadableFile(f"It cannot be read: {error.strerror}") from error
         return _File(descriptor, seen)
 
-    def identity(self, path: str, seen: Seen) -> str:
+    def identity(self, path: str, seen: SeenFile) -> str:
         digest = hashlib.sha256()
         with closing(self.open(path, seen)) as reading:
             while piece := reading.read(limits.BLOB_CHUNK_BYTES):
                 digest.update(piece)
         return digest.hexdigest()
 
-    def identity_of(self, upload: Upload) -> str | None:
+    def identity_of(self, upload: LibraryUpload) -> str | None:
         return upload.sha256
 
-    def notes(self, seen: Seen) -> dict[str, str]:  # noqa: ARG002 - another folder's files have some
+    def notes(self, seen: SeenFile) -> dict[str, str]:  # noqa: ARG002 - another folder's files have some
         return {}
 
     def _miss(self, found: Listing, path: str, error: OSError) -> None:
@@ -86,7 +86,7 @@ class LocalFolder:
 
 
 class _File:
-    def __init__(self, descriptor: int, seen: Seen) -> None:
+    def __init__(self, descriptor: int, seen: SeenFile) -> None:
         self._descriptor = descriptor
         self._seen = seen
         self._left = seen.size_bytes
@@ -101,7 +101,7 @@ class _File:
             if not piece and _mark(os.fstat(self._descriptor)) != self._seen.mark:
                 raise Changed
         except OSError as error:
-            raise Unreadable(f"It cannot be read: {error.strerror}") from error
+            raise UnreadableFile(f"It cannot be read: {error.strerror}") from error
         return piece
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ def _sort_in(found: Listing, path: str, status: os.stat_result) -> None:
     else:
         reason = unfit(path, status.st_size)
     if reason is None:
-        found.files[path] = Seen(status.st_size, _mark(status), status.st_mtime)
+        found.files[path] = SeenFile(status.st_size, _mark(status), status.st_mtime)
     else:
         found.skipped[_shown(path)] = reason
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock, stopwatch
-from deedbox.kernel.errors import DeedboxError
-from deedbox.search.folders import Folder, Listing
-from deedbox.search.folders.mirror import Look
+from deedbox.kernel.errors import ServiceError
+from deedbox.search.folders import Listing, WatchedFolder
+from deedbox.search.folders.mirror import FolderSnapshot
 
 
 class Lookout:
-    def __init__(self, folder: Folder, clock: Clock, seconds: float) -> None:
+    def __init__(self, folder: WatchedFolder, clock: Clock, seconds: float) -> None:
         self._folder = folder
         self._clock = clock
         self._seconds = seconds
@@ -22,17 +22,17 @@ class Lookout:
         self._done: Listing | None = None
         self._pause = 0.0
 
-    async def first(self) -> Look:
+    async def first(self) -> FolderSnapshot:
         """What the folder shows, once it stands still, or does not after a while."""
         return await self._next(limits.FOLDER_STILL_SECONDS)
 
-    async def next(self, away: Callable[[str], None]) -> Look:
+    async def next(self, away: Callable[[str], None]) -> FolderSnapshot:
         """What the folder shows once it has changed and stands still. A folder that is away may come back: why it is,
         or that it no longer is, by saying nothing, is told at each look."""
         while True:
             try:
                 look = await self._next(self._seconds, away)
-            except DeedboxError as error:
+            except ServiceError as error:
                 away(error.message)
                 self._before, self._pause = None, self._seconds
             else:
@@ -42,7 +42,7 @@ class Lookout:
         """Not everything could be done: the next look is one at which there is something to do."""
         self._done = None
 
-    async def _next(self, seconds: float, away: Callable[[str], None] = lambda _: None) -> Look:
+    async def _next(self, seconds: float, away: Callable[[str], None] = lambda _: None) -> FolderSnapshot:
         since: float | None = None
         while True:
             await asyncio.sleep(self._pause)
@@ -57,7 +57,7 @@ class Lookout:
             since = since or began
             if self._stands(now, before) or stopwatch() - since > limits.FOLDER_GATHER_SECONDS:
                 self._done = now
-                return Look(now, now if before is None or self._folder.is_whole else before)
+                return FolderSnapshot(now, now if before is None or self._folder.is_whole else before)
 
     def _stands(self, now: Listing, before: Listing | None) -> bool:
         if before is not None or self._folder.is_whole:

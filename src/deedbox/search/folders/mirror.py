@@ -13,15 +13,15 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound, TooLarge, Unavailable
+from deedbox.kernel.errors import BadRequest, NotFound, ServiceError, TooLarge, Unavailable
 from deedbox.search import library, store
 from deedbox.search.extract.kinds import PICTURES, kind_of
 from deedbox.search.filing import Filing, FilingChange
-from deedbox.search.folders import FOLDER, PATH, Changed, Folder, Listing, Seen
-from deedbox.search.library import File, TextCache
+from deedbox.search.folders import FOLDER, PATH, Changed, Listing, SeenFile, WatchedFolder
+from deedbox.search.library import ParsedFile, TextCache
 from deedbox.search.ocr import MISSING
-from deedbox.search.reader import Reader
-from deedbox.search.upload import DEFAULT_COLLECTION, MetadataValue, Upload
+from deedbox.search.reader import SearchReader
+from deedbox.search.upload import DEFAULT_COLLECTION, LibraryUpload, MetadataValue
 
 _TOO_LARGE = "File exceeds maximum size of 50MB"
 
@@ -33,7 +33,7 @@ class Left(msgspec.Struct, frozen=True):
     error: str
 
 
-class Report(msgspec.Struct):
+class MirrorReport(msgspec.Struct):
     """What became of the files of a folder."""
 
     folder: str
@@ -80,7 +80,7 @@ class Memory:
                 del known[path]
 
 
-class Look(msgspec.Struct, frozen=True):
+class FolderSnapshot(msgspec.Struct, frozen=True):
     """What a folder shows now, and what it showed a moment before: what differs is not believed yet."""
 
     now: Listing
@@ -96,7 +96,7 @@ class Look(msgspec.Struct, frozen=True):
 class Mirror:
     """One comparison of a folder with the library, and the changes that follow from it."""
 
-    def __init__(self, db: Database, blobs: Blobs, texts: TextCache, clock: Clock, reader: Reader) -> None:
+    def __init__(self, db: Database, blobs: Blobs, texts: TextCache, clock: Clock, reader: SearchReader) -> None:
         self._db = db
         self._blobs = blobs
         self._texts = texts
@@ -104,8 +104,13 @@ class Mirror:
         self._reader = reader
 
     async def bring_up(
-        self, folder: Folder, look: Look, memory: Memory, wish: "Wish", tell: Callable[[int, int], None]
-    ) -> tuple[Report, dict[str, str]]:
+        self,
+        folder: WatchedFolder,
+        look: FolderSnapshot,
+        memory: Memory,
+        wish: "Wish",
+        tell: Callable[[int, int], None],
+    ) -> tuple[MirrorReport, dict[str, str]]:
         """What was done, and the path of each document that is to be indexed, by its id."""
         return await _Comparison(self, folder, look, memory, wish).run(tell)
 
@@ -115,15 +120,15 @@ class Mirror:
             return set()
         return {path for path in listing.files if kind_of(path).name in PICTURES}
 
-    async def documents(self, address: str) -> list[Upload]:
+    async def documents(self, address: str) -> list[LibraryUpload]:
         """Those that are files of the folder, oldest first."""
         return await self._db.read(lambda tx: store.with_text(tx, self._reader.workspace_id, FOLDER, address))
 
-    async def add(self, file: File, filing: Filing) -> str:
+    async def add(self, file: ParsedFile, filing: Filing) -> str:
         now, workspace = self._clock.now(), self._reader.workspace_id
         return (await self._db.write(lambda tx: library.add(tx, workspace, file, filing, now=now))).id
 
-    async def replace(self, upload: Upload, file: File, notes: dict[str, str]) -> None:
+    async def replace(self, upload: LibraryUpload, file: ParsedFile, notes: dict[str, str]) -> None:
         now = self._clock.now()
 
         def replace(tx: Tx) -> None:
@@ -132,19 +137,21 @@ class Mirror:
 
         await self._db.write(replace)
 
-    async def move(self, upload: Upload, path: str, notes: dict[str, str]) -> None:
+    async def move(self, upload: LibraryUpload, path: str, notes: dict[str, str]) -> None:
         """The document is of the file at another path from now on; nothing is read again."""
         change = FilingChange(filename=_name(path), metadata={**upload.metadata, PATH: path, **notes})
         await self._db.write(lambda tx: library.file(tx, self._reader, upload.id, change))
 
-    async def remove(self, upload: Upload) -> None:
+    async def remove(self, upload: LibraryUpload) -> None:
         now = self._clock.now()
         try:
             await self._db.write(lambda tx: library.remove(tx, self._reader, upload.id, now=now))
         except NotFound:
             return  # someone else was first
 
-    async def take_in(self, folder: Folder, path: str, seen: Seen, keep: Callable[[File], Awaitable[None]]) -> None:
+    async def take_in(
+        self, folder: WatchedFolder, path: str, seen: SeenFile, keep: Callable[[ParsedFile], Awaitable[None]]
+    ) -> None:
         """Stores and parses the file, and hands it to `keep`."""
         kind = kind_of(path)
         async with self._blobs.receive(limits.UPLOAD_BYTES) as incoming:
@@ -166,7 +173,7 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class _Comparison:
-    def __init__(self, mirror: Mirror, folder: Folder, look: Look, memory: Memory, wish: Wish) -> None:
+    def __init__(self, mirror: Mirror, folder: WatchedFolder, look: FolderSnapshot, memory: Memory, wish: Wish) -> None:
         self._mirror = mirror
         self._folder = folder
         self._look = look
@@ -174,20 +181,20 @@ class _Comparison:
         self._wish = wish
         self._unread = mirror.unread(look.now)
         skipped = {**look.now.skipped, **dict.fromkeys(self._unread, MISSING)}
-        self._report = Report(
+        self._report = MirrorReport(
             folder.address,
             files=len(look.now.files) - len(self._unread),
             skipped=[Left(path, reason) for path, reason in sorted(skipped.items())],
             refused=[Left(path, reason) for path, reason in sorted(look.now.unseen.items())],
         )
-        self._documents: dict[str, Upload] = {}
-        self._doubles: list[Upload] = []
-        self._missing: dict[tuple[str, str], list[Upload]] = {}
+        self._documents: dict[str, LibraryUpload] = {}
+        self._doubles: list[LibraryUpload] = []
+        self._missing: dict[tuple[str, str], list[LibraryUpload]] = {}
         """Documents whose files are not where they were, by identity and type: they may have been renamed."""
         self._to_index: dict[str, str] = {}
         self._away_in_a_row = 0
 
-    async def run(self, tell: Callable[[int, int], None]) -> tuple[Report, dict[str, str]]:
+    async def run(self, tell: Callable[[int, int], None]) -> tuple[MirrorReport, dict[str, str]]:
         self._sort(await self._mirror.documents(self._folder.address))
         self._memory.forget_others(self._look.now)
         self._memory.is_lacking = False
@@ -204,7 +211,7 @@ class _Comparison:
         self._memory.is_new = False
         return self._report, self._to_index
 
-    def _sort(self, documents: list[Upload]) -> None:
+    def _sort(self, documents: list[LibraryUpload]) -> None:
         for upload in documents:
             path = str(upload.metadata.get(PATH, ""))
             first = self._documents.setdefault(path, upload)
@@ -228,7 +235,7 @@ class _Comparison:
             if self._away_in_a_row == limits.FOLDER_TRIES:
                 raise
             self._report.refused.append(Left(path, error.message))
-        except DeedboxError as error:
+        except ServiceError as error:
             reason = _TOO_LARGE if isinstance(error, TooLarge) else error.message
             self._memory.refusals[path] = (self._look.now.files[path].mark, reason)
             self._report.refused.append(Left(path, reason))
@@ -237,7 +244,7 @@ class _Comparison:
         self._memory.is_lacking = True
         self._report.waiting.append(path)
 
-    async def _file(self, path: str, seen: Seen) -> None:
+    async def _file(self, path: str, seen: SeenFile) -> None:
         if seen.size_bytes > limits.UPLOAD_BYTES:
             raise BadRequest(_TOO_LARGE)
         mark, reason = self._memory.refusals.get(path, ("", ""))
@@ -259,14 +266,14 @@ class _Comparison:
         else:
             await self._add(path, seen)
 
-    async def _identity(self, path: str, seen: Seen) -> str:
+    async def _identity(self, path: str, seen: SeenFile) -> str:
         mark, identity = self._memory.identities.get(path, ("", ""))
         if mark != seen.mark:
             identity = await asyncio.to_thread(self._folder.identity, path, seen)
             self._memory.identities[path] = (seen.mark, identity)
         return identity
 
-    def _renamed(self, path: str, identity: str) -> Upload | None:
+    def _renamed(self, path: str, identity: str) -> LibraryUpload | None:
         """The document of a file that is now at this path."""
         candidates = self._missing.get((identity, kind_of(path).media_type))
         if not candidates:
@@ -276,22 +283,22 @@ class _Comparison:
         del self._documents[str(found.metadata[PATH])]
         return found
 
-    async def _add(self, path: str, seen: Seen) -> None:
+    async def _add(self, path: str, seen: SeenFile) -> None:
         metadata: dict[str, MetadataValue] = {
             FOLDER: self._folder.address,
             PATH: path,
             **self._folder.notes(seen),
         }
 
-        async def keep(file: File) -> None:
+        async def keep(file: ParsedFile) -> None:
             doc_id = await self._mirror.add(file, Filing(self._wish.collection, metadata))
             self._to_index[doc_id] = path
 
         await self._mirror.take_in(self._folder, path, seen, keep)
         self._report.uploaded += 1
 
-    async def _replace(self, upload: Upload, path: str, seen: Seen) -> None:
-        async def keep(file: File) -> None:
+    async def _replace(self, upload: LibraryUpload, path: str, seen: SeenFile) -> None:
+        async def keep(file: ParsedFile) -> None:
             await self._mirror.replace(upload, file, self._folder.notes(seen))
             self._to_index[upload.id] = path
 

@@ -10,7 +10,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Code, DeedboxError, Unavailable
+from deedbox.kernel.errors import ErrorCode, ServiceError, Unavailable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,21 +28,21 @@ Place: TypeAlias = tuple[str, str]
 """A workspace and a recipe, which have one index."""
 
 
-class IndexUnusable(DeedboxError):
+class IndexUnusable(ServiceError):
     """The stored index is corrupt, or of another recipe, dimension or format: discard it and build it anew."""
 
 
 class IndexWarming(Unavailable):
     """The index lacks so much that a question does not wait until it is built."""
 
-    code = Code.INDEX_WARMING
+    code = ErrorCode.INDEX_WARMING
     retry_after = limits.INDEX_RETRY_SECONDS
 
     def __init__(self, percent: int) -> None:
         super().__init__(f"The search index is being built: {percent} % are done. Try again in a moment.")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ChunkEntry(msgspec.Struct, frozen=True):
     """One chunk, as an index keeps it."""
 
     number: int
@@ -63,11 +63,11 @@ class Sieve(msgspec.Struct, frozen=True):
 ANYTHING = Sieve()
 
 
-class Change(msgspec.Struct, frozen=True):
+class IndexChange(msgspec.Struct, frozen=True):
     """All the entries of an upload, in place of those it had; none at all when it was deleted."""
 
     upload_id: str
-    entries: list[Entry]
+    entries: list[ChunkEntry]
     number: int = 0
     """Its number in the log; 0 if it has none."""
 
@@ -148,7 +148,7 @@ class Index(Legs, Protocol):
     def look(self, tx: Tx) -> None:
         """Sees how far others have brought the index, where that stands in the database."""
 
-    def apply(self, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+    def apply(self, changes: Iterable[IndexChange], watermark: int, since: int | None = None) -> None:
         """Makes the changes visible to the next search, and durable together with the new watermark.
 
         `since` is the watermark that they follow: where another process has moved it meanwhile, nothing is done."""

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import tantivy
 
 from deedbox.kernel import limits
-from deedbox.search.index import Entry, languages, wildcards
+from deedbox.search.index import ChunkEntry, languages, wildcards
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309a\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
@@ -47,7 +47,7 @@ STOP_WORD = 0.5
 """What a stop word of the query's language counts, where another word counts 1."""
 
 
-class Asked(NamedTuple):
+class QueryTerm(NamedTuple):
     """A word of a query."""
 
     terms: tuple[str, ...]
@@ -62,7 +62,7 @@ Begun: TypeAlias = Callable[[str], Sequence[str]]
 """The words that a query's word with a star stands for, folded."""
 
 
-def asked(query: str, spoken: Sequence[str] = (), begun: Begun | None = None) -> list[Asked]:
+def query_terms(query: str, spoken: Sequence[str] = (), begun: Begun | None = None) -> list[QueryTerm]:
     """The words of a query, in their order, each once and counting as much as it does everywhere together, after those
     with a star; `spoken` are the languages of the chunks beside English."""
     counts: dict[tuple[str, ...], float] = {}
@@ -78,7 +78,7 @@ def asked(query: str, spoken: Sequence[str] = (), begun: Begun | None = None) ->
         for folded in _folded_words(word):
             terms = _in_languages(folded, spoken)
             counts[terms], named[terms] = counts.get(terms, 0.0) + share, (_named(folded),)
-    return [Asked(terms, min(count, limits.QUERY_TERM_COUNT), named[terms]) for terms, count in counts.items()]
+    return [QueryTerm(terms, min(count, limits.QUERY_TERM_COUNT), named[terms]) for terms, count in counts.items()]
 
 
 def _parted(query: str) -> tuple[list[str], str]:
@@ -99,7 +99,7 @@ def _parted(query: str) -> tuple[list[str], str]:
 
 def forms(word: str, spoken: Sequence[str]) -> list[tuple[str, ...]]:
     """The terms of a word in the languages of the chunks: a chunk that has the word has one of each of these."""
-    return list(dict.fromkeys(said.terms for said in asked(word, spoken)))
+    return list(dict.fromkeys(said.terms for said in query_terms(word, spoken)))
 
 
 def of_text(text: str) -> list[str]:
@@ -115,12 +115,12 @@ def of_text(text: str) -> list[str]:
     return terms if language == languages.ENGLISH else [languages.mark(language), *terms]
 
 
-def of_entry(entry: Entry) -> list[str]:
+def of_entry(entry: ChunkEntry) -> list[str]:
     """The terms of a chunk and of the name that stands with it."""
     return [*of_text(entry.text), *map(_named, _name_words(entry.name))] if entry.name else of_text(entry.text)
 
 
-def said(entries: Iterable[Entry]) -> list[str]:
+def said(entries: Iterable[ChunkEntry]) -> list[str]:
     """The different words of an upload's chunks and name, folded and not stemmed, in order; not those of scripts
     without spaces, nor single letters."""
     words = set[str]()
@@ -132,10 +132,10 @@ def said(entries: Iterable[Entry]) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """The different terms of a text, in their order, as if it were in English."""
-    return list(dict.fromkeys(term for said in asked(text) for term in said.terms))
+    return list(dict.fromkeys(term for said in query_terms(text) for term in said.terms))
 
 
-def telling(query: str) -> list[str]:
+def content_words(query: str) -> list[str]:
     """The words of a query that tell what it is about: all but stop words, unless it has no others."""
     return _without_stops(query) or _words(query)
 
@@ -146,7 +146,7 @@ def _without_stops(query: str) -> list[str]:
     return [word for word in words if language not in languages.stops_of(word)]
 
 
-class Marks(NamedTuple):
+class QueryMatches(NamedTuple):
     """What a text has of a query."""
 
     share: float
@@ -163,15 +163,15 @@ class Marker:
         begins, rest = _parted(query)
         self._begun = tuple(begins)
         """What its words with a star begin with."""
-        self._telling = _without_stops(rest) if begins else telling(rest)
+        self._telling = _without_stops(rest) if begins else content_words(rest)
         self._wanted: dict[str, frozenset[str]] = {}
 
-    def marks(self, text: str, name: str = "") -> Marks:
+    def marks(self, text: str, name: str = "") -> QueryMatches:
         words = _words(text)
         language = languages.of_words(words, languages.LATIN)
         wanted, begun = self._terms(language), self._begun
         if not wanted and not begun:
-            return Marks(0.0, [])
+            return QueryMatches(0.0, [])
         if _PLAIN_TEXT.fullmatch(text) and not begun:
             met, spans = _plain_marks(text, words, wanted, language)
         else:
@@ -179,7 +179,7 @@ class Marker:
         met |= wanted.intersection(_known(language)[word] for word in _name_words(name))
         said = plain(f"{text} {name}") if begun else ""
         asked_for = len(met) + sum(f" {start}" in said for start in begun)
-        return Marks(asked_for / (len(wanted) + len(begun)), spans)
+        return QueryMatches(asked_for / (len(wanted) + len(begun)), spans)
 
     def _terms(self, language: str) -> frozenset[str]:
         """The terms of its telling words in a chunk of this language."""

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from deedbox.search.index import Change, Entry, analysis, bits, files, terms
+from deedbox.search.index import ChunkEntry, IndexChange, analysis, bits, files, terms
 from deedbox.search.index.bits import Floats, Vectors
-from deedbox.search.index.files import Manifest, Record, Tails
-from deedbox.search.index.terms import Numbers, Terms
+from deedbox.search.index.files import IndexManifest, Record, Tails
+from deedbox.search.index.terms import ChunkTerms, Numbers
 from deedbox.search.index.words import WordIndex
 
 
 @dataclass(slots=True)
-class Step:
+class IndexStep:
     """The difference between two states of an index."""
 
     first: int
@@ -43,7 +43,7 @@ class Step:
         lengths = rows["terms"].astype(np.int64)
         begins = len(stream) - lengths.sum() + np.cumsum(lengths) - lengths
         return Vectors(
-            rows["code"], rows["upload"], rows["number"], positions, floats, Terms(begins, rows["terms"], stream)
+            rows["code"], rows["upload"], rows["number"], positions, floats, ChunkTerms(begins, rows["terms"], stream)
         )
 
 
@@ -51,13 +51,13 @@ class Batch:
     """Changes on their way: written to the files and given to the words, and not yet true."""
 
     def __init__(
-        self, folder: Path, manifest: Manifest, words: WordIndex, names: list[str], known: dict[str, int]
+        self, folder: Path, manifest: IndexManifest, words: WordIndex, names: list[str], known: dict[str, int]
     ) -> None:
         self._words, self._known, self._dimensions = words, known, manifest.dimensions
         self.tails = Tails(folder, manifest)
-        self.step = Step(len(names))
+        self.step = IndexStep(len(names))
 
-    def take(self, change: Change) -> None:
+    def take(self, change: IndexChange) -> None:
         """The new entries of an upload, under a new ordinal; those of its old ordinal die."""
         old = self.step.ordinals.get(change.upload_id, self._known.get(change.upload_id))
         if old is not None:
@@ -72,7 +72,7 @@ class Batch:
     def abandon(self) -> None:
         self.tails.abandon()
 
-    def _add(self, ordinal: int, entries: list[Entry]) -> None:
+    def _add(self, ordinal: int, entries: list[ChunkEntry]) -> None:
         dimensions = self._dimensions
         if any(len(entry.vector) != 4 * dimensions for entry in entries):
             raise ValueError(f"a vector has not the {dimensions} dimensions of the index")
@@ -84,7 +84,7 @@ class Batch:
         spoken = [analysis.of_entry(entry) for entry in entries]
         said = [terms.numbers(each) for each in spoken]
         lengths: Numbers = np.array([len(each) for each in said], np.uint32)
-        rows = files.records(uploads, numbers, lengths, bits.packed(floats), dimensions)
+        rows = files.records(uploads, numbers, lengths, bits.pack(floats), dimensions)
         self.tails.write(rows, floats, np.concatenate(said))
         self.step.rows.append(rows)
         words = analysis.said(entries)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from deedbox.kernel import limits
 from deedbox.search.index import IndexUnusable, terms
-from deedbox.search.index.room import Column, Room
-from deedbox.search.index.terms import Counts, Numbers, Terms
+from deedbox.search.index.room import Column, GrowingColumns
+from deedbox.search.index.terms import ChunkTerms, Counts, Numbers
 
 Floats = NDArray[np.float32]
 Scores = NDArray[np.float64]
@@ -51,8 +51,8 @@ class Vectors:
     positions: Numbers
     """The place of the row's vector among the floats; some floats are dead."""
     floats: Floats
-    terms: Terms
-    room: Room = field(default_factory=Room)
+    terms: ChunkTerms
+    room: GrowingColumns = field(default_factory=GrowingColumns)
     """Where the next rows go."""
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class Vectors:
         """Without the rows of the dead uploads, with the added ones; it takes the floats and terms of the latter."""
         columns, room = self.room.extended(self._columns_without(dead), added._columns_without(dead))
         codes, uploads, numbers, positions, begins, lengths = columns
-        said = Terms(begins, lengths, added.terms.stream)
+        said = ChunkTerms(begins, lengths, added.terms.stream)
         return Vectors(codes, uploads, numbers, positions, added.floats, said, room)
 
     def _columns_without(self, dead: list[int]) -> list[Column]:
@@ -133,7 +133,7 @@ class Vectors:
         wanted = max(least, limits.CANDIDATES_PER_HIT * top)
         if (len(self) if rows is None else len(rows)) <= max(wanted, limits.INDEX_EXACT_CHUNKS):
             return np.arange(len(self)) if rows is None else rows
-        away = distances(self.codes if rows is None else self.codes[rows], packed(asked))
+        away = distances(self.codes if rows is None else self.codes[rows], pack(asked))
         # All that are as near as the last one wanted: which of them rank must not depend on their order.
         near = np.flatnonzero(away <= np.partition(away, wanted - 1)[wanted - 1])
         return near if rows is None else rows[near]
@@ -202,7 +202,7 @@ def _summed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return rows[:, 0]
 
 
-def packed(rows: Floats) -> Codes:
+def pack(rows: Floats) -> Codes:
     """A bit for each of some directions that are the same for every index: whether the row points along it.
 
     They are those of a Hadamard matrix, with the components' signs turned at random. So no component counts for more

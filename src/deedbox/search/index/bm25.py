@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deedbox.kernel import limits
-from deedbox.search.index.analysis import Asked
+from deedbox.search.index.analysis import QueryTerm
 
 K1, B = 1.2, 0.75
 SCORE_DIGITS = 4
@@ -18,7 +18,7 @@ def weight(chunks: int, having: int) -> float:
     return (K1 + 1) * math.log(1 + (chunks - having + 0.5) / (having + 0.5))
 
 
-def weights(chunks: int, asked: Sequence[Asked], having: Mapping[str, int]) -> dict[str, float]:
+def weights(chunks: int, asked: Sequence[QueryTerm], having: Mapping[str, int]) -> dict[str, float]:
     """The weights of a query's terms, by what each word counts in the query and how many of the chunks have it in any
     language, or in a name; those that none has are left out."""
     known = [(word, found) for word in asked if (found := sum(having[term] for term in (*word.terms, *word.names)))]
@@ -35,7 +35,7 @@ def weights(chunks: int, asked: Sequence[Asked], having: Mapping[str, int]) -> d
     return weighed
 
 
-def damping(kept: NDArray[np.int64], average: float) -> NDArray[np.floating]:
+def length_factor(kept: NDArray[np.int64], average: float) -> NDArray[np.floating]:
     """By how much the lengths of chunks, as they are kept, damp the counts of terms."""
     return K1 * (1 - B + B * kept / max(average, 1))
 

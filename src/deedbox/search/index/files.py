@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deedbox.search.index import FORMAT, IndexUnusable
 from deedbox.search.index.bits import Codes, Floats, Vectors, code_bytes
-from deedbox.search.index.terms import Numbers, Terms
+from deedbox.search.index.terms import ChunkTerms, Numbers
 
 _MANIFEST = "manifest.json"
 WORDS = "words"
@@ -23,17 +23,17 @@ MAPPED = ("floats", "terms")
 Record: TypeAlias = NDArray[np.void]
 
 
-class Part(msgspec.Struct, frozen=True):
+class FilePart(msgspec.Struct, frozen=True):
     """The true part of a file."""
 
     length: int = 0
     sum: int = 0
 
 
-NOTHING = Part()
+NOTHING = FilePart()
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class IndexManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an index: swapped in one step, after everything that it names is durable."""
 
     format: int = FORMAT
@@ -44,15 +44,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     watermark: int = 0
     generation: int = 0
     """Part of the names of the files; a rewrite begins the next one."""
-    rows: Part = NOTHING
-    floats: Part = NOTHING
-    terms: Part = NOTHING
-    names: Part = NOTHING
+    rows: FilePart = NOTHING
+    floats: FilePart = NOTHING
+    terms: FilePart = NOTHING
+    names: FilePart = NOTHING
     words_opstamp: int = 0
     check: int = 0
 
 
-_KNOWN = msgspec.json.Decoder(Manifest)
+_KNOWN = msgspec.json.Decoder(IndexManifest)
 
 
 def record(dimensions: int) -> np.dtype[np.void]:
@@ -66,7 +66,7 @@ def records(uploads: Numbers, numbers: Numbers, terms: Numbers, codes: Codes, di
     return rows
 
 
-def read_manifest(folder: Path) -> Manifest | None:
+def read_manifest(folder: Path) -> IndexManifest | None:
     """The manifest; None where no index was ever finished."""
     try:
         body = (folder / _MANIFEST).read_bytes()
@@ -93,7 +93,7 @@ def stored_watermark(folder: Path, dimensions: int, recipe: str) -> int:
     return known.watermark if known and (known.dimensions, known.recipe) == (dimensions, recipe) else 0
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
+def write_manifest(folder: Path, manifest: IndexManifest) -> None:
     """Durable when it returns; a crash leaves the one before."""
     draft = folder / f"{_MANIFEST}.draft"
     with draft.open("wb") as file:
@@ -116,7 +116,7 @@ def new_identity() -> str:
     return os.urandom(8).hex()
 
 
-def _sum(manifest: Manifest) -> int:
+def _sum(manifest: IndexManifest) -> int:
     return zlib.crc32(msgspec.json.encode(msgspec.structs.replace(manifest, check=0)))
 
 
@@ -135,7 +135,7 @@ def path(folder: Path, part: str, generation: int) -> Path:
 class Tail:
     """Writes a file from the end of its true part on."""
 
-    def __init__(self, file: Path, part: Part, *, summed: bool) -> None:
+    def __init__(self, file: Path, part: FilePart, *, summed: bool) -> None:
         self._length, self._sum, self._summed = part.length, part.sum, summed
         self._file = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
         self._file.truncate(self._length)
@@ -147,12 +147,12 @@ class Tail:
         if self._summed:
             self._sum = zlib.crc32(data, self._sum)
 
-    def finish(self) -> Part:
+    def finish(self) -> FilePart:
         """The true part to be, durable."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        return Part(self._length, self._sum)
+        return FilePart(self._length, self._sum)
 
     def abandon(self) -> None:
         self._file.close()
@@ -161,7 +161,7 @@ class Tail:
 class Tails:
     """The files of a generation, being written."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, manifest: IndexManifest) -> None:
         self._parts = {
             part: Tail(path(folder, part, manifest.generation), getattr(manifest, part), summed=part not in MAPPED)
             for part in PARTS
@@ -175,7 +175,7 @@ class Tails:
     def name(self, names: Iterable[str]) -> None:
         self._parts["names"].write("".join(f"{name}\n" for name in names).encode())
 
-    def finish(self) -> dict[str, Part]:
+    def finish(self) -> dict[str, FilePart]:
         return {part: tail.finish() for part, tail in self._parts.items()}
 
     def abandon(self) -> None:
@@ -193,7 +193,7 @@ class Loaded(msgspec.Struct, frozen=True):
     """The uploads that have vectors."""
 
 
-def load(folder: Path, manifest: Manifest) -> Loaded:
+def load(folder: Path, manifest: IndexManifest) -> Loaded:
     """Raises IndexUnusable when a file is not what the manifest says."""
     names = _true_part(folder, manifest, "names").decode("utf-8", "replace").split("\n")[:-1]
     rows = np.frombuffer(_true_part(folder, manifest, "rows"), record(manifest.dimensions))
@@ -209,32 +209,32 @@ def load(folder: Path, manifest: Manifest) -> Loaded:
     begins = (np.cumsum(lengths) - lengths)[positions]
     rows = rows[positions]
     uploads = np.ascontiguousarray(rows["upload"])
-    terms = Terms(begins, np.ascontiguousarray(rows["terms"]), stream)
+    terms = ChunkTerms(begins, np.ascontiguousarray(rows["terms"]), stream)
     vectors = Vectors(
         np.ascontiguousarray(rows["code"]), uploads, np.ascontiguousarray(rows["number"]), positions, floats, terms
     )
     return Loaded(vectors, names, {names[ordinal]: ordinal for ordinal in np.unique(uploads).tolist()})
 
 
-def added(folder: Path, before: Manifest, manifest: Manifest) -> tuple[list[str], Record]:
+def difference(folder: Path, before: IndexManifest, manifest: IndexManifest) -> tuple[list[str], Record]:
     """The names and rows that this manifest has more than one before it, of the same generation."""
     names = _true_part(folder, manifest, "names", before.names).decode("utf-8", "replace").split("\n")[:-1]
     rows = np.frombuffer(_true_part(folder, manifest, "rows", before.rows), record(manifest.dimensions))
     return names, rows
 
 
-def open_floats(folder: Path, manifest: Manifest) -> Floats:
+def open_floats(folder: Path, manifest: IndexManifest) -> Floats:
     """The vectors, mapped: only those that are rescored are read."""
     mapped = _mapped(folder, manifest, "floats", np.dtype("<f4"), manifest.dimensions)
     return mapped.reshape(-1, manifest.dimensions)
 
 
-def open_terms(folder: Path, manifest: Manifest) -> Numbers:
+def open_terms(folder: Path, manifest: IndexManifest) -> Numbers:
     """The terms of all rows one after another, mapped."""
     return _mapped(folder, manifest, "terms", np.dtype("<u4"), 1)
 
 
-def _mapped(folder: Path, manifest: Manifest, part: str, kind: np.dtype[Any], width: int) -> NDArray[Any]:
+def _mapped(folder: Path, manifest: IndexManifest, part: str, kind: np.dtype[Any], width: int) -> NDArray[Any]:
     length: int = getattr(manifest, part).length
     if length == 0:
         return np.zeros(0, kind)
@@ -255,9 +255,9 @@ def remove_others(folder: Path, generation: int) -> None:
                 file.unlink(missing_ok=True)
 
 
-def _true_part(folder: Path, manifest: Manifest, part: str, known: Part = NOTHING) -> bytes:
+def _true_part(folder: Path, manifest: IndexManifest, part: str, known: FilePart = NOTHING) -> bytes:
     """The true part of a file, after what is known of it."""
-    wanted: Part = getattr(manifest, part)
+    wanted: FilePart = getattr(manifest, part)
     file = path(folder, part, manifest.generation)
     try:
         with file.open("rb") as opened:

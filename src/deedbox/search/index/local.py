@@ -15,13 +15,13 @@ import tantivy
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import ANYTHING, Candidate, Change, Hit, IndexUnusable, Legs, Sieve, bits, files, lock
-from deedbox.search.index.batch import Batch, Step
+from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.search.index import ANYTHING, Candidate, Hit, IndexChange, IndexUnusable, Legs, Sieve, bits, files, lock
+from deedbox.search.index.batch import Batch, IndexStep
 from deedbox.search.index.bits import Floats, Vectors
-from deedbox.search.index.files import Manifest
+from deedbox.search.index.files import IndexManifest
 from deedbox.search.index.rewrite import rewritten
-from deedbox.search.index.view import View
+from deedbox.search.index.view import IndexView
 from deedbox.search.index.word_search import WordSearch
 from deedbox.search.index.words import WordIndex, WordReader, empty_searcher
 
@@ -45,7 +45,7 @@ class LocalIndex:
         self._unfinished = False
         self.writes = False
         self.identity = ""
-        self._nothing = Manifest(identity="", recipe=recipe, dimensions=dimensions)
+        self._nothing = IndexManifest(identity="", recipe=recipe, dimensions=dimensions)
         nothing = files.Loaded(bits.empty(dimensions), [], {})
         self._show(self._nothing, nothing, WordSearch(empty_searcher(), nothing.vectors, 0))
         held = lock.take(folder)
@@ -88,7 +88,7 @@ class LocalIndex:
     def look(self, tx: Tx) -> None:
         """Who claims it sees what another has written."""
 
-    def apply(self, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:  # noqa: ARG002
+    def apply(self, changes: Iterable[IndexChange], watermark: int, since: int | None = None) -> None:  # noqa: ARG002
         """Makes the changes visible to the next search, and durable together with the new watermark."""
         with self._writing, _disk():
             words = self._words
@@ -207,7 +207,7 @@ class LocalIndex:
         self._show(known, loaded, said)
         self._words = words
 
-    def _begun(self, words: WordIndex) -> Manifest:
+    def _begun(self, words: WordIndex) -> IndexManifest:
         words.forget_from(0)
         manifest = msgspec.structs.replace(self._nothing, identity=files.new_identity(), words_opstamp=words.opstamp)
         # Files of an index whose manifest was lost are none of this one's.
@@ -228,7 +228,7 @@ class LocalIndex:
             if self._known_manifest() == manifest:
                 raise
 
-    def _read_up_to(self, manifest: Manifest) -> None:
+    def _read_up_to(self, manifest: IndexManifest) -> None:
         known = self._manifest
         if self._reader is None or known.identity != manifest.identity:
             self._reader = WordReader(self._folder / files.WORDS)
@@ -246,22 +246,22 @@ class LocalIndex:
             _check_same(said, loaded.vectors)
             self._show(manifest, loaded, said)
 
-    def _step_to(self, manifest: Manifest) -> Step:
+    def _step_to(self, manifest: IndexManifest) -> IndexStep:
         """What the one that writes has added to the files."""
-        names, rows = files.added(self._folder, self._manifest, manifest)
-        step = Step(len(self._names), rows=[rows])
+        names, rows = files.difference(self._folder, self._manifest, manifest)
+        step = IndexStep(len(self._names), rows=[rows])
         living = set(rows["upload"].tolist())
         for ordinal, name in enumerate(names, step.first):
             step.add(name, step.ordinals.get(name, self._ordinals.get(name)), living=ordinal in living)
         return step
 
-    def _known_manifest(self) -> Manifest | None:
+    def _known_manifest(self) -> IndexManifest | None:
         known, wanted = files.read_manifest(self._folder), self._nothing
         if known is not None and (known.dimensions, known.recipe) != (wanted.dimensions, wanted.recipe):
             raise IndexUnusable(f"The index was made by {known.recipe} with {known.dimensions} dimensions.")
         return known
 
-    def _look(self, only: Collection[str] | None) -> tuple[View, list[int] | None]:
+    def _look(self, only: Collection[str] | None) -> tuple[IndexView, list[int] | None]:
         """The present state, and the ordinals in it of the uploads that may answer."""
         with self._looking:
             if only is None:
@@ -269,10 +269,10 @@ class LocalIndex:
             known = self._ordinals
             return self._view, [known[upload_id] for upload_id in only if upload_id in known]
 
-    def _show(self, manifest: Manifest, loaded: files.Loaded, said: WordSearch) -> None:
+    def _show(self, manifest: IndexManifest, loaded: files.Loaded, said: WordSearch) -> None:
         with self._looking:
             self._manifest, self._names, self._ordinals = manifest, loaded.names, loaded.ordinals
-            self._view = View(loaded.vectors, said, loaded.names)
+            self._view = IndexView(loaded.vectors, said, loaded.names)
 
     def _finish(self, words: WordIndex, batch: Batch, watermark: int) -> None:
         manifest = msgspec.structs.replace(self._manifest, watermark=watermark)
@@ -285,15 +285,15 @@ class LocalIndex:
         files.write_manifest(self._folder, manifest)
         self._advance(manifest, batch.step, view)
 
-    def _after(self, step: Step, manifest: Manifest, searcher: Callable[[], tantivy.Searcher]) -> View:
+    def _after(self, step: IndexStep, manifest: IndexManifest, searcher: Callable[[], tantivy.Searcher]) -> IndexView:
         """What searches see after this step."""
         if not step.names:
             return self._view
         added = step.added(files.open_floats(self._folder, manifest), files.open_terms(self._folder, manifest))
         vectors, uploads = self._view.vectors.changed(step.dead, added), len(self._ordinals) + step.growth
-        return View(vectors, WordSearch(searcher(), vectors, uploads), self._names)
+        return IndexView(vectors, WordSearch(searcher(), vectors, uploads), self._names)
 
-    def _advance(self, manifest: Manifest, step: Step, view: View) -> None:
+    def _advance(self, manifest: IndexManifest, step: IndexStep, view: IndexView) -> None:
         with self._looking:
             self._manifest, self._view = manifest, view
             self._names += step.names
@@ -334,5 +334,5 @@ def _disk() -> Iterator[None]:
     except OSError as error:
         raise Unavailable(
             "The search index cannot be written (disk full, read-only or failing); free some space and try again.",
-            code=Code.STORAGE_FULL,
+            code=ErrorCode.STORAGE_FULL,
         ) from error

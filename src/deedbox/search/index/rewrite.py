@@ -8,10 +8,10 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.search.index import files
 from deedbox.search.index.bits import Vectors
-from deedbox.search.index.files import Manifest, Tails
+from deedbox.search.index.files import IndexManifest, Tails
 
 
-def rewritten(folder: Path, manifest: Manifest, living: Vectors, names: Iterable[str]) -> Manifest:
+def rewritten(folder: Path, manifest: IndexManifest, living: Vectors, names: Iterable[str]) -> IndexManifest:
     """The manifest of the next generation, whose files are durable, and true once it is written."""
     following = msgspec.structs.replace(
         manifest,

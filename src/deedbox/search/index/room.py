@@ -12,7 +12,7 @@ from deedbox.kernel import limits
 Column: TypeAlias = NDArray[Any]
 
 
-class Room:
+class GrowingColumns:
     """Columns of one length, with room behind them."""
 
     def __init__(self, columns: Sequence[Column] = (), size: int = 0) -> None:
@@ -21,11 +21,11 @@ class Room:
         for whole, column in zip(self._wholes, columns, strict=True):
             whole[: self._used] = column
 
-    def extended(self, columns: Sequence[Column], added: Sequence[Column]) -> "tuple[list[Column], Room]":
+    def extended(self, columns: Sequence[Column], added: Sequence[Column]) -> "tuple[list[Column], GrowingColumns]":
         """The columns with the added rows, and where they can grow further: here, if they are the last that this room
         gave and there is enough of it."""
         total = len(columns[0]) + len(added[0])
-        room = self if self._ends(columns) and total <= len(self._wholes[0]) else Room(columns, _roomy(total))
+        room = self if self._ends(columns) and total <= len(self._wholes[0]) else GrowingColumns(columns, _roomy(total))
         return room._filled(added), room
 
     def _ends(self, columns: Sequence[Column]) -> bool:

@@ -10,7 +10,7 @@ Near: TypeAlias = Callable[[str, int], Mapping[str, int]]
 """The words that differ from a word in at most so many letters, and how many documents have each."""
 
 
-def corrected(words: Iterable[str], is_known: Callable[[str], bool], near: Near) -> dict[str, str]:
+def correct(words: Iterable[str], is_known: Callable[[str], bool], near: Near) -> dict[str, str]:
     """The word that was meant, folded, for each of these that is not known, as far as there is one."""
     found: dict[str, str] = {}
     looked_up = 0
@@ -54,11 +54,11 @@ def alike(word: str, words: Iterable[str], most: int) -> list[str]:
         for other in words
         if abs(len(other) - len(word)) <= most
         and len(letters.symmetric_difference(other)) <= 2 * most
-        and differing(word, other) <= most
+        and edit_distance(word, other) <= most
     ]
 
 
-def differing(word: str, other: str) -> int:
+def edit_distance(word: str, other: str) -> int:
     """How many letters must be put in, left out, or be others, to make one word of the other; two neighbours that
     change places count as one."""
     before, last = list[int](), list[int]()

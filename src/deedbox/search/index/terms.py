@@ -16,7 +16,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ChunkTerms:
     """The terms of every chunk, row by row."""
 
     begins: Places
@@ -43,8 +43,8 @@ class Terms:
         return np.concatenate([np.zeros(0, np.uint32), *pieces])
 
 
-def empty() -> Terms:
-    return Terms(np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
+def empty() -> ChunkTerms:
+    return ChunkTerms(np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
 
 
 @lru_cache(limits.KNOWN_WORDS)

@@ -16,7 +16,7 @@ Place: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class IndexView:
     """One state; a change makes another."""
 
     vectors: Vectors

@@ -15,7 +15,7 @@ from tantivy import Occur, Query
 
 from deedbox.kernel import limits
 from deedbox.search.index import ANYTHING, Sieve, bm25, spelling
-from deedbox.search.index.analysis import asked, forms
+from deedbox.search.index.analysis import forms, query_terms
 from deedbox.search.index.languages import LATIN, mark
 from deedbox.search.index.terms import Counts, Numbers, number
 from deedbox.search.index.word_list import WordList
@@ -95,17 +95,17 @@ class WordSearch:
         """The words that were meant, of those that occur nowhere in uploads with these ordinals."""
         with readable():
             alike = partial(self._list.alike, only=only)
-            return spelling.corrected(words, lambda word: self._knows(word, only), alike)
+            return spelling.correct(words, lambda word: self._knows(word, only), alike)
 
     def _weights(self, query: str, only: Collection[int] | None) -> dict[str, float]:
         """The weights of the query's terms; those that no chunk has are left out."""
-        words = asked(query, self._spoken, partial(self._list.begun, only=only))
+        words = query_terms(query, self._spoken, partial(self._list.begun, only=only))
         having = {term: self._frequency(term) for word in words for term in (*word.terms, *word.names)}
         return bm25.weights(len(self._chunks), words, having)
 
     def _knows(self, word: str, only: Collection[int] | None) -> bool:
         """Whether one of these uploads has the word, in any inflection."""
-        terms = [term for each in asked(word, self._spoken) for term in (*each.terms, *each.names)]
+        terms = [term for each in query_terms(word, self._spoken) for term in (*each.terms, *each.names)]
         if only is None:
             return any(map(self._frequency, terms))
         wanted, limit = self._any(terms), _FIRST_HITS
@@ -197,7 +197,7 @@ class WordSearch:
         """The same chunks with their true scores, best first."""
         uploads, numbers = np.array([match[1:] for match in found], np.uint32).reshape(-1, 2).T
         counts, lengths = self._chunks.said(uploads, numbers, np.array([number(term) for term in weights], np.uint32))
-        damping = bm25.damping(bm25.LENGTHS[bm25.length_codes(lengths)], self._average)
+        damping = bm25.length_factor(bm25.LENGTHS[bm25.length_codes(lengths)], self._average)
         scores = np.zeros(len(found))
         for count, weight in zip(counts.T, weights.values(), strict=True):
             scores += weight * (count / (count + damping))

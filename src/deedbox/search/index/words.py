@@ -12,7 +12,7 @@ import tantivy
 from tantivy import Query
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import ErrorCode, Unavailable
 from deedbox.search.index import IndexUnusable
 
 _ANALYSER = "deedbox"
@@ -157,7 +157,7 @@ def _writable() -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError) as error:
-        raise Unavailable(f"The word index cannot be written: {error}", code=Code.STORAGE_FULL) from error
+        raise Unavailable(f"The word index cannot be written: {error}", code=ErrorCode.STORAGE_FULL) from error
 
 
 class _Deletes(msgspec.Struct):

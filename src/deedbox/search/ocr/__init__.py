@@ -15,7 +15,7 @@ _Share: TypeAlias = Annotated[int, Meta(ge=0, le=SCALE)]
 _Offset: TypeAlias = Annotated[int, Meta(ge=0, le=limits.OCR_PAGE_CHARS)]
 
 
-class Word(msgspec.Struct, frozen=True, array_like=True):
+class RecognisedWord(msgspec.Struct, frozen=True, array_like=True):
     """Where a word stands in the text of its page, and in the picture as it is displayed, from the top left corner."""
 
     start: _Offset
@@ -31,7 +31,7 @@ class ScannedPage(msgspec.Struct, frozen=True, array_like=True):
 
     number: Annotated[int, Meta(ge=1, le=limits.PDF_PAGES)]
     text: Annotated[str, Meta(max_length=limits.OCR_PAGE_CHARS)]
-    words: Annotated[list[Word], Meta(max_length=limits.OCR_PAGE_WORDS)]
+    words: Annotated[list[RecognisedWord], Meta(max_length=limits.OCR_PAGE_WORDS)]
 
 
 class Box(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ _LONG = 5.0
 """A line so many times as long as high tells its own direction; a shorter one takes that of the page."""
 
 
-class Line(NamedTuple):
+class LineBox(NamedTuple):
     """A rectangle around its middle, in pixels of the picture, turned clockwise by an angle in radians."""
 
     x: float
@@ -47,7 +47,7 @@ class Line(NamedTuple):
         ]
 
 
-def prepared(picture: Image.Image) -> tuple[Pixels, float, float]:
+def prepare(picture: Image.Image) -> tuple[Pixels, float, float]:
     """The picture as the model takes it, and how many of its pixels stand for one of the model's, each way."""
     scale = min(1.0, limits.OCR_DETECTION_SIDE / max(picture.size))
     width, height = (max(_STEP, round(side * scale / _STEP) * _STEP) for side in picture.size)
@@ -57,7 +57,7 @@ def prepared(picture: Image.Image) -> tuple[Pixels, float, float]:
     return values.transpose(2, 0, 1)[None], picture.width / width, picture.height / height
 
 
-def rows(likely: Pixels, across: float, down: float) -> list[list[Line]]:
+def rows(likely: Pixels, across: float, down: float) -> list[list[LineBox]]:
     """The lines in the model's answer, in pixels of the picture: row by row from the top, each row from the left."""
     begin, end, row, label = _components(likely > _MARKED)
     order = np.argsort(label, kind="stable")
@@ -136,7 +136,7 @@ def _direction(runs: tuple[Runs, Runs, Runs], across: float, down: float) -> tup
     return math.atan(slope), length / max(height, 1.0)
 
 
-def _rectangle(runs: tuple[Runs, Runs, Runs], across: float, down: float, angle: float) -> Line | None:
+def _rectangle(runs: tuple[Runs, Runs, Runs], across: float, down: float, angle: float) -> LineBox | None:
     begin, end, row = runs
     # The corners of every run, along the line and at right angles to it.
     x = np.concatenate((begin, end, begin, end)) * across
@@ -147,7 +147,7 @@ def _rectangle(runs: tuple[Runs, Runs, Runs], across: float, down: float, angle:
         return None
     middle, depth = float(along.min() + along.max()) / 2, float(below.min() + below.max()) / 2
     grown = width * height * _GROWTH / (width + height)
-    return Line(
+    return LineBox(
         middle * math.cos(angle) - depth * math.sin(angle),
         middle * math.sin(angle) + depth * math.cos(angle),
         width + grown,
@@ -156,13 +156,13 @@ def _rectangle(runs: tuple[Runs, Runs, Runs], across: float, down: float, angle:
     )
 
 
-def _as_read(found: list[Line], angle: float) -> list[list[Line]]:
+def _as_read(found: list[LineBox], angle: float) -> list[list[LineBox]]:
     """The lines in rows of the page as it would stand straight."""
 
-    def depth(line: Line) -> float:
+    def depth(line: LineBox) -> float:
         return line.y * math.cos(angle) - line.x * math.sin(angle)
 
-    made = list[list[Line]]()
+    made = list[list[LineBox]]()
     for line in sorted(found, key=depth):
         last = made[-1][0] if made else None
         if last and depth(line) - depth(last) <= min(line.height, last.height) / 2:

@@ -19,7 +19,7 @@ def pages_without_text(extraction: Extraction) -> list[int]:
     ]
 
 
-def filled(extraction: Extraction, scanned: Mapping[int, str]) -> tuple[Extraction, dict[int, int]]:
+def fill_pages(extraction: Extraction, scanned: Mapping[int, str]) -> tuple[Extraction, dict[int, int]]:
     """The text with that of these pages where the file has none, and where each of them begins."""
     starts = extraction.page_starts or []
     empty = {number for number in pages_without_text(extraction) if scanned.get(number, "").strip()}

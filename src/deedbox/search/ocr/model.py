@@ -13,5 +13,5 @@ SHA256 = {
 """By which their files are known."""
 
 
-def is_installed(models: Path) -> bool:
+def is_present(models: Path) -> bool:
     return all((models / OCR / name).is_file() for name in SHA256)

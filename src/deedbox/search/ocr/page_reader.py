@@ -8,7 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
+from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.embed.local import cores
 from deedbox.search.embed.models import OCR
@@ -31,7 +31,7 @@ class PageReader:
     @property
     def is_installed(self) -> bool:
         """Whether there is anything to read with; looked for each time, so that installing it needs no restart."""
-        return model.is_installed(self._models)
+        return model.is_present(self._models)
 
     async def read(self, data: Stream, of: str, numbers: Sequence[int], keep: Keep) -> None:
         """Has each of these pages of a file of this kind kept; SandboxFailed if one broke a limit, after those before.
@@ -64,7 +64,7 @@ def kind(models: Path) -> SandboxKind:
     return SandboxKind(
         name="ocr",
         preload=(_READ,),
-        setup=(Call(f"{_READ}:load", (str((models / OCR).resolve()), threads, limits.OCR_NICE)),),
+        setup=(SandboxCall(f"{_READ}:load", (str((models / OCR).resolve()), threads, limits.OCR_NICE)),),
         memory_bytes=limits.OCR_MEMORY_BYTES + threads * limits.OCR_THREAD_BYTES,
         cpu_seconds=seconds * threads,
         seconds=seconds,

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from deedbox.kernel import limits
 from deedbox.search.extract.text import clean
-from deedbox.search.ocr import SCALE, ScannedPage, Word
-from deedbox.search.ocr.detect import Line
-from deedbox.search.ocr.recognise import Reading
+from deedbox.search.ocr import SCALE, RecognisedWord, ScannedPage
+from deedbox.search.ocr.detect import LineBox
+from deedbox.search.ocr.recognise import LineReading
 
 _WORD = re.compile(r"\S+")
 _SURE = 0.5
@@ -16,10 +16,10 @@ _APART = 1.6
 """Lines whose middles are further apart than so many times their height are of two paragraphs."""
 
 
-def page_text(number: int, rows: Sequence[Sequence[tuple[Line, Reading]]], size: tuple[int, int]) -> ScannedPage:
+def page_text(number: int, rows: Sequence[Sequence[tuple[LineBox, LineReading]]], size: tuple[int, int]) -> ScannedPage:
     """The lines of the rows in their order, and where their words stand on a page of this size."""
-    text, words = "", list[Word]()
-    above: Line | None = None
+    text, words = "", list[RecognisedWord]()
+    above: LineBox | None = None
     for row in rows:
         parting = _parting(above, row[0][0])
         for line, reading in row:
@@ -35,20 +35,20 @@ def page_text(number: int, rows: Sequence[Sequence[tuple[Line, Reading]]], size:
     return ScannedPage(number, text, words[: limits.OCR_PAGE_WORDS])
 
 
-def _cleaned(reading: Reading) -> Reading:
+def _cleaned(reading: LineReading) -> LineReading:
     """Without characters that no text is kept with; each other one keeps its place."""
     kept = [(letter, place) for letter, place in zip(reading.text, reading.places, strict=True) if clean(letter)]
-    return Reading("".join(letter for letter, _ in kept), reading.sure, [place for _, place in kept])
+    return LineReading("".join(letter for letter, _ in kept), reading.sure, [place for _, place in kept])
 
 
-def _parting(above: Line | None, line: Line) -> str:
+def _parting(above: LineBox | None, line: LineBox) -> str:
     """A line's end between two rows, or an empty line between two paragraphs."""
     if above is None:
         return ""
     return "\n\n" if line.y - above.y > _APART * min(line.height, above.height) else "\n"
 
 
-def _words(line: Line, reading: Reading, start: int, size: tuple[int, int]) -> Iterator[Word]:
+def _words(line: LineBox, reading: LineReading, start: int, size: tuple[int, int]) -> Iterator[RecognisedWord]:
     places = reading.places
     for match in _WORD.finditer(reading.text):
         first, last = match.start(), match.end() - 1
@@ -57,7 +57,7 @@ def _words(line: Line, reading: Reading, start: int, size: tuple[int, int]) -> I
         corners = line.corners(begin, max(begin, end))
         across = [_share(x, size[0]) for x, _ in corners]
         down = [_share(y, size[1]) for _, y in corners]
-        yield Word(start + first, start + last + 1, min(across), min(down), max(across), max(down))
+        yield RecognisedWord(start + first, start + last + 1, min(across), min(down), max(across), max(down))
 
 
 def _share(place: float, whole: int) -> int:

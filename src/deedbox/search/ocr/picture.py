@@ -27,7 +27,7 @@ Pages: TypeAlias = Callable[[int], Image.Image]
 
 
 @contextmanager
-def opened(data: bytes, kind: str) -> Iterator[Pages]:
+def open_pages(data: bytes, kind: str) -> Iterator[Pages]:
     """What gives the picture of a page, counted from 1; it raises one of DAMAGED where there is none."""
     if kind != "pdf":
         image = Image.open(io.BytesIO(data), formats=(FORMATS[kind],))

@@ -13,11 +13,11 @@ import onnxruntime
 from PIL import Image, ImageDraw
 
 from deedbox.search.ocr import ScannedPage
-from deedbox.search.ocr.detect import Line, Pixels, prepared, rows
+from deedbox.search.ocr.detect import LineBox, Pixels, prepare, rows
 from deedbox.search.ocr.model import DETECTION, RECOGNITION, SHA256
 from deedbox.search.ocr.page_text import page_text
-from deedbox.search.ocr.picture import DAMAGED, FORMATS, is_blank, opened
-from deedbox.search.ocr.recognise import Reading, cut_out, reading
+from deedbox.search.ocr.picture import DAMAGED, FORMATS, is_blank, open_pages
+from deedbox.search.ocr.recognise import LineReading, cut_out, decode_line
 from deedbox.search.ocr.turns import best_turn, legibility, longest, turned_back
 
 _INPUT = "x"
@@ -60,18 +60,18 @@ class LoadedModels:
         told = longest(line for row in self._rows(picture) for line in row)
         return legibility(list(self._read(picture, told).items()))
 
-    def _rows(self, picture: Image.Image) -> list[list[Line]]:
-        values, across, down = prepared(picture)
+    def _rows(self, picture: Image.Image) -> list[list[LineBox]]:
+        values, across, down = prepare(picture)
         likely: Pixels = self._detection.run(None, {_INPUT: values})[0][0, 0]
         return rows(likely, across, down)
 
-    def _read(self, picture: Image.Image, lines: list[Line]) -> dict[Line, Reading]:
+    def _read(self, picture: Image.Image, lines: list[LineBox]) -> dict[LineBox, LineReading]:
         return dict(zip(lines, self._threads.map(lambda line: self._line(picture, line), lines), strict=True))
 
-    def _line(self, picture: Image.Image, line: Line) -> Reading:
+    def _line(self, picture: Image.Image, line: LineBox) -> LineReading:
         values, share = cut_out(picture, line)
         chances: Pixels = self._recognition.run(None, {_INPUT: values})[0][0]
-        return reading(chances, self._letters, share)
+        return decode_line(chances, self._letters, share)
 
 
 def _session(graph: bytes, threads: int) -> onnxruntime.InferenceSession:
@@ -106,7 +106,7 @@ def load(folder: str, threads: int, nice: int) -> None:
 
 def read(data: bytes, kind: str, numbers: list[int]) -> Generator[bytes, None, None]:
     """Yields each of these pages as soon as it is read; one that cannot be shown has no text."""
-    with opened(data, kind) as pages:
+    with open_pages(data, kind) as pages:
         for number in numbers:
             try:
                 picture = pages(number)

@@ -7,14 +7,14 @@ import numpy as np
 from PIL import Image
 
 from deedbox.kernel import limits
-from deedbox.search.ocr.detect import Line, Pixels
+from deedbox.search.ocr.detect import LineBox, Pixels
 
 _HEIGHT = 48
 _LEAST_WIDTH = 320
 """Pixels; the model reads no line that is smaller than so."""
 
 
-class Reading(NamedTuple):
+class LineReading(NamedTuple):
     """The text of a line, how sure it is, and where each of its letters stands, in fractions of the line."""
 
     text: str
@@ -22,7 +22,7 @@ class Reading(NamedTuple):
     places: list[float]
 
 
-def cut_out(picture: Image.Image, line: Line) -> tuple[Pixels, float]:
+def cut_out(picture: Image.Image, line: LineBox) -> tuple[Pixels, float]:
     """The line as the model takes it, upright, and how much of that the line takes."""
     width = math.ceil(_HEIGHT * line.width / line.height)
     width = max(8, min(width, limits.OCR_LINE_PIXELS))
@@ -35,7 +35,7 @@ def cut_out(picture: Image.Image, line: Line) -> tuple[Pixels, float]:
     return values, width / values.shape[3]
 
 
-def reading(chances: Pixels, letters: list[str], share: float) -> Reading:
+def decode_line(chances: Pixels, letters: list[str], share: float) -> LineReading:
     """The likeliest letters, step by step along the line, of which the picture takes this share.
 
     A letter that goes on over several steps is one; between two of the same kind the model puts a blank, letter 0."""
@@ -44,4 +44,4 @@ def reading(chances: Pixels, letters: list[str], share: float) -> Reading:
     steps = np.flatnonzero(kept)
     text = "".join(letters[number] for number in best[steps])
     sure = float(chances[steps, best[steps]].mean()) if len(steps) else 0.0
-    return Reading(text, sure, [min(1.0, (step + 0.5) / len(best) / share) for step in steps])
+    return LineReading(text, sure, [min(1.0, (step + 0.5) / len(best) / share) for step in steps])

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 from PIL.Image import Transpose
 
-from deedbox.search.ocr import SCALE, ScannedPage, Word
-from deedbox.search.ocr.detect import Line
-from deedbox.search.ocr.recognise import Reading
+from deedbox.search.ocr import SCALE, RecognisedWord, ScannedPage
+from deedbox.search.ocr.detect import LineBox
+from deedbox.search.ocr.recognise import LineReading
 
 _TURNS = (Transpose.ROTATE_90, Transpose.ROTATE_270, Transpose.ROTATE_180)
 """Anticlockwise."""
@@ -19,12 +19,12 @@ _LINES = 12
 """The longest, which tell how a page reads."""
 
 
-def longest(lines: Iterable[Line]) -> list[Line]:
+def longest(lines: Iterable[LineBox]) -> list[LineBox]:
     """The lines that tell how the page reads."""
     return sorted(lines, key=_length, reverse=True)[:_LINES]
 
 
-def legibility(read: Sequence[tuple[Line, Reading]]) -> float:
+def legibility(read: Sequence[tuple[LineBox, LineReading]]) -> float:
     """From 0 to 1: how sure the lines are, the longer the more. One that stands upright in the picture counts 0."""
     whole = sum(_length(line) for line, _ in read)
     return sum(line.width * reading.sure for line, reading in read if line.width > line.height) / (whole or 1.0)
@@ -48,7 +48,7 @@ def turned_back(page: ScannedPage, turn: Transpose) -> ScannedPage:
     return msgspec.structs.replace(page, words=[_turned_back(word, turn) for word in page.words])
 
 
-def _turned_back(word: Word, turn: Transpose) -> Word:
+def _turned_back(word: RecognisedWord, turn: Transpose) -> RecognisedWord:
     left, top, right, bottom = word.left, word.top, word.right, word.bottom
     if turn is Transpose.ROTATE_90:
         left, top, right, bottom = SCALE - bottom, left, SCALE - top, right
@@ -56,8 +56,8 @@ def _turned_back(word: Word, turn: Transpose) -> Word:
         left, top, right, bottom = top, SCALE - right, bottom, SCALE - left
     else:
         left, top, right, bottom = SCALE - right, SCALE - bottom, SCALE - left, SCALE - top
-    return Word(word.start, word.end, left, top, right, bottom)
+    return RecognisedWord(word.start, word.end, left, top, right, bottom)
 
 
-def _length(line: Line) -> float:
+def _length(line: LineBox) -> float:
     return max(line.width, line.height)

@@ -6,23 +6,23 @@ from pathlib import Path
 import msgspec
 
 
-class File(msgspec.Struct, frozen=True):
+class SnapshotFile(msgspec.Struct, frozen=True):
     """A file of an index, named from the index's folder."""
 
     name: str
     size_bytes: int
 
 
-class Piece(msgspec.Struct, frozen=True):
+class SnapshotPiece(msgspec.Struct, frozen=True):
     """A blob with the next bytes of the files, which stand one behind another."""
 
     sha256: str
     size_bytes: int
 
 
-class Contents(msgspec.Struct, frozen=True):
-    files: list[File]
-    pieces: list[Piece]
+class SnapshotContents(msgspec.Struct, frozen=True):
+    files: list[SnapshotFile]
+    pieces: list[SnapshotPiece]
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,12 +36,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     watermark: int
     chunks: int
     size_bytes: int
-    contents: Contents
+    contents: SnapshotContents
     made_at: str
     """When it was begun: what was deleted before is not in it."""
 
 
-def spans(files: list[File], begin: int, length: int) -> Iterator[tuple[str, int, int]]:
+def spans(files: list[SnapshotFile], begin: int, length: int) -> Iterator[tuple[str, int, int]]:
     """Which bytes of which files these are: name, first byte, how many."""
     end = begin + length
     for file in files:
@@ -51,7 +51,7 @@ def spans(files: list[File], begin: int, length: int) -> Iterator[tuple[str, int
         begin, end = begin - file.size_bytes, end - file.size_bytes
 
 
-def read(folder: Path, files: list[File], begin: int, length: int) -> bytes:
+def read(folder: Path, files: list[SnapshotFile], begin: int, length: int) -> bytes:
     """So many bytes of the files in the folder; fewer at their end."""
     found = bytearray()
     for name, first, count in spans(files, begin, length):
@@ -61,7 +61,7 @@ def read(folder: Path, files: list[File], begin: int, length: int) -> bytes:
     return bytes(found)
 
 
-def write(folder: Path, files: list[File], begin: int, data: bytes) -> None:
+def write(folder: Path, files: list[SnapshotFile], begin: int, data: bytes) -> None:
     """Puts the bytes at their place in files that are there."""
     rest = memoryview(data)
     for name, first, count in spans(files, begin, len(data)):

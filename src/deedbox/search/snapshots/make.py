@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from deedbox.kernel import limits, log
-from deedbox.kernel.blobs import Blobs, Received
+from deedbox.kernel.blobs import Blobs, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
@@ -25,7 +25,7 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine, Serving
 from deedbox.search.index import FORMAT, lock
 from deedbox.search.index.folders import IndexFolders
-from deedbox.search.snapshots import Contents, File, Piece, Snapshot, read, store
+from deedbox.search.snapshots import Snapshot, SnapshotContents, SnapshotFile, SnapshotPiece, read, store
 from deedbox.search.workspace_index import WorkspaceIndex
 
 
@@ -70,8 +70,8 @@ class MakeSnapshots:
             folder = folders.folder_of((workspace_id, serving.recipe))
             async with AsyncExitStack() as stack:
                 received = await self._stored(stack, folder, draft.contents.files)
-                pieces = [Piece(one.blob.sha256, one.blob.size_bytes) for one in received]
-                contents = Contents(draft.contents.files, pieces)
+                pieces = [SnapshotPiece(one.blob.sha256, one.blob.size_bytes) for one in received]
+                contents = SnapshotContents(draft.contents.files, pieces)
                 made, now = msgspec.structs.replace(draft, contents=contents), self._engine.clock.now()
                 await work.finish(lambda tx: _save(tx, made, received, now))
         log.info("a snapshot of an index was made", workspace=workspace_id, chunks=made.chunks, bytes=made.size_bytes)
@@ -101,13 +101,13 @@ class MakeSnapshots:
             watermark=watermark,
             chunks=chunks,
             size_bytes=size_bytes,
-            contents=Contents(files, []),
+            contents=SnapshotContents(files, []),
             made_at=instant(begun),
         )
 
-    async def _stored(self, stack: AsyncExitStack, folder: Path, files: list[File]) -> list[Received]:
+    async def _stored(self, stack: AsyncExitStack, folder: Path, files: list[SnapshotFile]) -> list[ReceivedBlob]:
         """The files in pieces, which stay until the stack ends, and longer if they are adopted."""
-        received: list[Received] = []
+        received: list[ReceivedBlob] = []
         total = sum(file.size_bytes for file in files)
         for begin in range(0, total, limits.SNAPSHOT_PIECE_BYTES):
             end = min(total, begin + limits.SNAPSHOT_PIECE_BYTES)
@@ -120,7 +120,7 @@ class MakeSnapshots:
         return received
 
 
-def _save(tx: Tx, snapshot: Snapshot, received: list[Received], now: datetime) -> None:
+def _save(tx: Tx, snapshot: Snapshot, received: list[ReceivedBlob], now: datetime) -> None:
     """Takes the place of the former one; nothing is kept if the recipe went out of service meanwhile."""
     if chunk_store.serving_recipe(tx, snapshot.workspace_id) != snapshot.recipe:
         return
@@ -131,10 +131,10 @@ def _save(tx: Tx, snapshot: Snapshot, received: list[Received], now: datetime) -
     store.add(tx, snapshot)
 
 
-def _listed(folder: Path) -> list[File]:
+def _listed(folder: Path) -> list[SnapshotFile]:
     """The files of an index that is closed, but for its locks."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("lock"))
-    return [File(str(path.relative_to(folder)), path.stat().st_size) for path in paths]
+    return [SnapshotFile(str(path.relative_to(folder)), path.stat().st_size) for path in paths]
 
 
 @contextlib.contextmanager

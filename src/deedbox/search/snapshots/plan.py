@@ -8,7 +8,7 @@ from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Database, Tx
 from deedbox.search.index import FORMAT
 from deedbox.search.snapshots import store
-from deedbox.search.snapshots.store import Known, Standing
+from deedbox.search.snapshots.store import KnownSnapshot, SnapshotStatus
 
 SNAPSHOT_JOB = "snapshot"
 
@@ -24,12 +24,12 @@ async def plan(db: Database, now: datetime) -> None:
             await db.write(functools.partial(_enqueue, workspace_id=standing.workspace_id, now=now))
 
 
-def must_go(standing: Standing, known: Known, now: datetime) -> bool:
+def must_go(standing: SnapshotStatus, known: KnownSnapshot, now: datetime) -> bool:
     """Whether it is a day old and holds something that was deleted or replaced since it was begun."""
     return _is_old(known, now) and known.chunks > standing.kept
 
 
-def is_due(standing: Standing, now: datetime) -> bool:
+def is_due(standing: SnapshotStatus, now: datetime) -> bool:
     """Whether a new one is to be made: there is none, or it is a day old and much has changed, or it may not stay."""
     known, chunks = standing.known, standing.chunks
     if chunks < limits.SNAPSHOT_CHUNKS:
@@ -41,7 +41,7 @@ def is_due(standing: Standing, now: datetime) -> bool:
     return _is_old(known, now) and (changed > much or known.format != FORMAT)
 
 
-def _is_old(known: Known, now: datetime) -> bool:
+def _is_old(known: KnownSnapshot, now: datetime) -> bool:
     return (now - moment(known.made_at)).total_seconds() >= limits.SNAPSHOT_SECONDS
 
 

@@ -6,9 +6,9 @@ import msgspec
 
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
-from deedbox.search.snapshots import Contents, Snapshot
+from deedbox.search.snapshots import Snapshot, SnapshotContents
 
-_CONTENTS = msgspec.json.Decoder(Contents)
+_CONTENTS = msgspec.json.Decoder(SnapshotContents)
 
 _SELECT = (
     "select id, workspace_id, recipe, format, watermark, chunks, size_bytes, contents, made_at from index_snapshots"
@@ -34,7 +34,7 @@ select id from index_snapshots p where not exists
 """
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownSnapshot(msgspec.Struct, frozen=True):
     """A snapshot, as far as it matters whether it is still good."""
 
     id: str
@@ -43,7 +43,7 @@ class Known(msgspec.Struct, frozen=True):
     made_at: str
 
 
-class Standing(msgspec.Struct, frozen=True):
+class SnapshotStatus(msgspec.Struct, frozen=True):
     """A library in service, beside its snapshot."""
 
     workspace_id: str
@@ -51,13 +51,13 @@ class Standing(msgspec.Struct, frozen=True):
     chunks: int
     kept: int
     """How many of them the snapshot holds; whatever else it holds is gone from the library."""
-    known: Known | None
+    known: KnownSnapshot | None
 
 
-def standings(tx: Tx, least: int) -> list[Standing]:
+def standings(tx: Tx, least: int) -> list[SnapshotStatus]:
     """The libraries that have a snapshot, or at least so many chunks."""
     return [
-        Standing(row[0], row[1], int(row[2]), int(row[3]), Known(*row[4:]) if row[4] else None)
+        SnapshotStatus(row[0], row[1], int(row[2]), int(row[3]), KnownSnapshot(*row[4:]) if row[4] else None)
         for row in tx.all(_STANDINGS, least=least)
     ]
 

@@ -19,7 +19,7 @@ from deedbox.search.builds import Build, Builds, Span
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.index import FORMAT, Index, IndexUnusable, Place
 from deedbox.search.index.folders import IndexFolders
-from deedbox.search.snapshots import File, Snapshot, spans, store, write
+from deedbox.search.snapshots import Snapshot, SnapshotFile, spans, store, write
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ class TakeSnapshots:
 class _Download:
     """The files of a snapshot on their way into a folder; its methods run in threads."""
 
-    def __init__(self, folder: Path, files: list[File], build: Build, chunks: int) -> None:
+    def __init__(self, folder: Path, files: list[SnapshotFile], build: Build, chunks: int) -> None:
         self._folder, self._files, self._build, self._chunks = folder, files, build, chunks
         self._size = sum(file.size_bytes for file in files)
         self._received = 0

@@ -8,21 +8,21 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.ids import new_id
-from deedbox.signing.action_context import Desk, Office
+from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.actions import convert_template
-from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.actions.convert_template import Unmade, originals_of, try_out
+from deedbox.signing.actions.convert import DocumentPreparation
+from deedbox.signing.actions.convert_template import UnpreparedTemplate, originals_of, try_out
 from deedbox.signing.actions.create import made_file
-from deedbox.signing.new_document import NewFile, numbered, without_field
-from deedbox.signing.preparation import Original
+from deedbox.signing.new_document import NewFile, number_files, without_field
+from deedbox.signing.preparation import OriginalFile
 from deedbox.signing.preparation.by_role import check_fields, check_files, check_roles, need_roles, sample_parties
-from deedbox.signing.sketch import named
+from deedbox.signing.sketch import describe
 from deedbox.signing.store import sketches, templates
 from deedbox.signing.template import Content, Template, TemplateChange, TemplateField
 
@@ -30,23 +30,23 @@ _TAKEN_OVER = ("message", "reminders", "expires_after_hours", "metadata", "langu
 
 
 @asynccontextmanager
-async def prepared(
-    office: Office,
-    mill: PaperMill,
+async def prepare(
+    services: SigningServices,
+    preparation: DocumentPreparation,
     before: Template,
     change: TemplateChange,
     files: Sequence[NewFile],
     *,
     fitting: bool = False,
-) -> AsyncIterator[Callable[[Desk], Template]]:
-    """What makes the next version at a desk: other files, or more people than there are places for, need a paper.
+) -> AsyncIterator[Callable[[ActionContext], Template]]:
+    """Yield what creates the next version: other files, or more people than places, need a new prepared PDF.
 
     Fields that have no place in other files are refused; where they are `fitting`, they fall off, and are named."""
     if before.status == "processing":
         raise Conflict("The template is still being converted. Look at it again in a moment.")
     if before.version >= limits.TEMPLATE_VERSIONS:
         raise Conflict(f"The template has {limits.TEMPLATE_VERSIONS:,} versions. Make another from its files.")
-    now, received = office.clock.now(), [file.original for file in files]
+    now, received = services.clock.now(), [file.original for file in files]
     after = _next(before, change, files, now)
     check_roles(after.content.roles)
     if not fitting:
@@ -54,18 +54,20 @@ async def prepared(
     if not _needs_paper(before, after, files):
         need_roles(after.content.roles)
         check_fields(after.content.fields, after.content.roles)
-        yield lambda desk: _stored(desk, before, after, received)
+        yield lambda ctx: _stored(ctx, before, after, received)
         return
     unmade = replace(after, status="processing", error=None, paper_sha256=None)
-    originals = await _originals(office, unmade.content, files)
+    originals = await _originals(services, unmade.content, files)
     # Whoever says all fields has seen those that the files bring along.
     finding = change.fields is UNSET and (bool(files) or before.status == "failed")
-    if await mill.intake.takes_long(originals):
-        plan = Unmade(unmade, originals, finding, fitting)
-        yield lambda desk: _to_be_converted(desk, before, plan, received)
+    if await preparation.intake.takes_long(originals):
+        plan = UnpreparedTemplate(unmade, originals, finding, fitting)
+        yield lambda ctx: _to_be_converted(ctx, before, plan, received)
         return
-    async with convert_template.made(mill, Unmade(unmade, originals, finding, fitting), now) as (ready, paper):
-        yield lambda desk: _stored(desk, before, ready, [*received, paper.pdf])
+    async with convert_template.prepare_version(
+        preparation, UnpreparedTemplate(unmade, originals, finding, fitting), now
+    ) as (ready, paper):
+        yield lambda ctx: _stored(ctx, before, ready, [*received, paper.pdf])
 
 
 def find(tx: Tx, workspace_id: str, template_id: str, version: int | None = None) -> Template:
@@ -77,19 +79,19 @@ def find(tx: Tx, workspace_id: str, template_id: str, version: int | None = None
     return template
 
 
-def delete(desk: Desk, template_id: str) -> None:
+def delete(ctx: ActionContext, template_id: str) -> None:
     """No document can be made from it any more; those that were have all they need."""
-    template = find(desk.tx, desk.workspace_id, template_id)
-    templates.drop(desk.tx, template.id)
-    sketches.drop(desk.tx, template.id)
-    blobs.release_all(desk.tx, template.id, desk.now)
+    template = find(ctx.tx, ctx.workspace_id, template_id)
+    templates.drop(ctx.tx, template.id)
+    sketches.drop(ctx.tx, template.id)
+    blobs.release_all(ctx.tx, template.id, ctx.now)
 
 
 def _next(before: Template, change: TemplateChange, files: Sequence[NewFile], now: datetime) -> Template:
     given = {name: value for name in _TAKEN_OVER if (value := getattr(change, name)) is not UNSET}
     fields = _fields(before, change, files, now)
     # What a file brought along goes with it, unless another brings the same.
-    gone = [named(field) for field in before.content.fields if files and change.fields is UNSET and field.found]
+    gone = [describe(field) for field in before.content.fields if files and change.fields is UNSET and field.found]
     content = replace(before.content, fields=fields, fell_off=gone, **given)
     if files:
         content = replace(content, files=[made_file(file, now) for file in files], places=[])
@@ -101,7 +103,7 @@ def _fields(before: Template, change: TemplateChange, files: Sequence[NewFile], 
     """The fields that are asked for; those that a file brought along go with it."""
     if change.fields is UNSET:
         return [field for field in before.content.fields if not (files and field.found)]
-    numbers = numbered(change.fields, [file.id for file in before.content.files])
+    numbers = number_files(change.fields, [file.id for file in before.content.files])
     return [field if field.id else replace(field, id=new_id("fld", now)) for field in numbers]
 
 
@@ -113,19 +115,21 @@ def _needs_paper(before: Template, after: Template, files: Sequence[NewFile]) ->
     return without_field(sample_parties(content.roles), content.fields) > len(content.places)
 
 
-async def _originals(office: Office, content: Content, files: Sequence[NewFile]) -> list[Original]:
+async def _originals(services: SigningServices, content: Content, files: Sequence[NewFile]) -> list[OriginalFile]:
     if not files:
-        return await office.db.read(lambda tx: originals_of(tx, content))
-    return [Original(one.name, one.original.blob, one.password, content.signed_input, form=True) for one in files]
+        return await services.db.read(lambda tx: originals_of(tx, content))
+    return [OriginalFile(one.name, one.original.blob, one.password, content.signed_input, form=True) for one in files]
 
 
-def _to_be_converted(desk: Desk, before: Template, unmade: Unmade, received: Sequence[Received]) -> Template:
-    convert_template.plan(desk, unmade)
-    return _stored(desk, before, unmade.template, received)
+def _to_be_converted(
+    ctx: ActionContext, before: Template, unmade: UnpreparedTemplate, received: Sequence[ReceivedBlob]
+) -> Template:
+    convert_template.plan(ctx, unmade)
+    return _stored(ctx, before, unmade.template, received)
 
 
-def _stored(desk: Desk, before: Template, after: Template, received: Sequence[Received]) -> Template:
-    try_out(desk, after)
-    blobs.adopt_all(desk.tx, received, after.id, desk.now)
-    templates.add_version(desk.tx, before, after)
+def _stored(ctx: ActionContext, before: Template, after: Template, received: Sequence[ReceivedBlob]) -> Template:
+    try_out(ctx, after)
+    blobs.adopt_all(ctx.tx, received, after.id, ctx.now)
+    templates.add_version(ctx.tx, before, after)
     return after

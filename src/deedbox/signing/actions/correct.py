@@ -10,7 +10,7 @@ from deedbox.kernel.errors import Conflict
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import attachments, parties, sessions, states
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import convert, draft_people, draw, remind, send
 from deedbox.signing.actions.create import need_long_code, need_told_apart
 from deedbox.signing.field_size import too_small_after
@@ -25,7 +25,9 @@ _OF_THEIR_OWN = {"viewed_at": None, "reminded_at": None, "reminders": 0, "timer_
 """What someone at another address has not done, and was not sent."""
 
 
-def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, code_hash: str | None = None) -> Packet:
+def correct(
+    ctx: ActionContext, packet: Packet, signer_id: str, change: SignerChange, code_hash: str | None = None
+) -> Packet:
     """The packet with the signer as they should have been; `code_hash` is that of the change's access code.
 
     With another address or another check of identity, what was sent before opens nothing, and they are invited anew.
@@ -35,7 +37,7 @@ def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, co
     party, signer = parties.find_signer(packet, signer_id)
     if signer.status not in ("waiting", "notified", "viewed"):
         raise Conflict(f"{signer.name} {_standing(signer)}, so nothing can be corrected")
-    right = _corrected(desk, party, signer, change, code_hash)
+    right = _corrected(ctx, party, signer, change, code_hash)
     if right == signer:
         return packet
     if small := too_small_after(packet, party, signer, right):
@@ -43,27 +45,27 @@ def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, co
     check_values(packet, party, signer, right)
     after = parties.with_signer(packet, signer_id, **msgspec.structs.asdict(right))
     need_told_apart([(one.email, one.name) for _, one in after.signers()])
-    desk.save(packet, after)
+    ctx.save(packet, after)
     for document in after.documents:
         if document.status == "draft":  # whose fields are laid out again, and may name the address
-            asked = draft_people.followed(convert.asked_fields(desk.tx, document), packet.parties, after.parties)
-            documents.ask_fields(desk.tx, document.id, asked)
-            draw.draw_corrected(desk.tx, document, signer, right, desk.now)
+            asked = draft_people.follow_people(convert.asked_fields(ctx.tx, document), packet.parties, after.parties)
+            documents.ask_fields(ctx.tx, document.id, asked)
+            draw.correct_sketch(ctx.tx, document, signer, right, ctx.now)
     if right.email != signer.email:
-        people.drop_values(desk.tx, signer_id, [])
-        attachments.drop_kept(desk, packet, signer_id)
+        people.drop_values(ctx.tx, signer_id, [])
+        attachments.drop_uploads(ctx, packet, signer_id)
     others = _identity(right) != _identity(signer)
-    mailed = others and signer.status != "waiting" and desk.notifier.delivers()
+    mailed = others and signer.status != "waiting" and ctx.notifier.delivers()
     for document in after.documents:
-        desk.record(document, "signer.corrected", {"signer": signer_id, **_told(signer, right), "mailed": mailed})
+        ctx.record(document, "signer.corrected", {"signer": signer_id, **_told(signer, right), "mailed": mailed})
     if others:
-        desk.notifier.recall(desk.tx, packet, signer)
-        sessions.forget(desk.tx, signer_id, now=desk.now)
+        ctx.notifier.recall(ctx.tx, packet, signer)
+        sessions.forget(ctx.tx, signer_id, now=ctx.now)
         if signer.status != "waiting":
-            token = sessions.link_by_mail(desk.tx, signer_id, desk.notifier, now=desk.now)
-            desk.notifier.invite(desk.tx, after, right, token, now=desk.now)
+            token = sessions.link_by_mail(ctx.tx, signer_id, ctx.notifier, now=ctx.now)
+            ctx.notifier.invite(ctx.tx, after, right, token, now=ctx.now)
     if packet.first.status == "sent":
-        remind.plan(desk, after)
+        remind.plan(ctx, after)
     return after
 
 
@@ -76,7 +78,7 @@ def check_values(packet: Packet, party: Party, signer: Signer, right: Signer) ->
                 raise wrong_values([wrong])
 
 
-def _corrected(desk: Desk, party: Party, signer: Signer, change: SignerChange, code_hash: str | None) -> Signer:
+def _corrected(ctx: ActionContext, party: Party, signer: Signer, change: SignerChange, code_hash: str | None) -> Signer:
     """The signer as they should have been; BadRequest for what nobody could sign with."""
     change.check()
     given: dict[str, Any] = change.given
@@ -90,11 +92,11 @@ def _corrected(desk: Desk, party: Party, signer: Signer, change: SignerChange, c
     kept = signer.access_code_hash if right.auth == "access_code" else None
     right = msgspec.structs.replace(right, access_code_hash=code_hash or kept)
     if right.auth != signer.auth:
-        send.need_mail_for_codes([msgspec.structs.replace(party, signers=[right])], desk.notifier)
+        send.need_mail_for_codes([msgspec.structs.replace(party, signers=[right])], ctx.notifier)
     if signer.status == "waiting" or _identity(right) == _identity(signer):
         return right
     anew: dict[str, Any] = {**_OF_THEIR_OWN, "status": "notified"} if right.email != signer.email else {}
-    return msgspec.structs.replace(right, notified_at=desk.at, **anew)
+    return msgspec.structs.replace(right, notified_at=ctx.at, **anew)
 
 
 def _check(right: Signer, code: str | None, *, known: bool) -> None:

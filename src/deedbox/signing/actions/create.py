@@ -14,10 +14,10 @@ from deedbox.kernel.mailbox import one_line
 from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import sessions, states
-from deedbox.signing.action_context import Desk, Occasion, Office
+from deedbox.signing.action_context import ActionContext, ActionScope, SigningServices
 from deedbox.signing.actions import convert, send
-from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.model import Document, File, Packet, Party, Signer, Source
+from deedbox.signing.actions.convert import DocumentPreparation
+from deedbox.signing.model import Document, DocumentFile, Packet, Party, Signer, Source
 from deedbox.signing.new_document import (
     PARTIES_OR_SIGNERS,
     QUORUM,
@@ -31,7 +31,7 @@ from deedbox.signing.new_document import (
     NewSigner,
     end_of,
 )
-from deedbox.signing.preparation import Original, Paper
+from deedbox.signing.preparation import OriginalFile, PreparedDocument
 from deedbox.signing.preparation.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
@@ -43,55 +43,55 @@ _NO_CODES: HashedCodes = {}
 
 
 @asynccontextmanager
-async def prepared(
-    office: Office, mill: PaperMill, new: NewDocument, files: Sequence[NewFile]
-) -> AsyncIterator[Callable[[Desk], Packet]]:
-    """What creates the document at a desk, once its files have been through the sandboxes.
+async def prepare(
+    services: SigningServices, preparation: DocumentPreparation, new: NewDocument, files: Sequence[NewFile]
+) -> AsyncIterator[Callable[[ActionContext], Packet]]:
+    """What creates the document in a transaction, once its files have been through the sandboxes.
 
     Word and HTML are converted later, by a job: until then the document is `processing`."""
-    originals = [Original(file.name, file.original.blob, file.password, new.signed_input) for file in files]
+    originals = [OriginalFile(file.name, file.original.blob, file.password, new.signed_input) for file in files]
     if not originals:
         raise BadRequest("The document needs a file")
     title_of(new)
     ROLES.check(new)
     # Before the files, which take longer to refuse.
-    send.need_mail_for_codes(named_parties(new), office.notifier)
-    end_of(new.expires_at, office.clock.now())
+    send.need_mail_for_codes(named_parties(new), services.notifier)
+    end_of(new.expires_at, services.clock.now())
     codes = await sessions.hashed_codes(named_parties(new))
-    if await mill.intake.takes_long(originals):
-        yield lambda desk: create(desk, new, files, None, codes=codes)
+    if await preparation.intake.takes_long(originals):
+        yield lambda ctx: create(ctx, new, files, None, codes=codes)
         return
-    async with mill.paper(originals, new.parties or _lone_parties(new), new.fields) as paper:
-        yield lambda desk: create(desk, new, files, paper, codes=codes)
+    async with preparation.paper(originals, new.parties or _lone_parties(new), new.fields) as paper:
+        yield lambda ctx: create(ctx, new, files, paper, codes=codes)
 
 
 def create(
-    desk: Desk,
+    ctx: ActionContext,
     new: NewDocument,
     files: Sequence[NewFile],
-    paper: Paper | None,
+    paper: PreparedDocument | None,
     source: Source = "api",
     codes: HashedCodes = _NO_CODES,
 ) -> Packet:
     """A packet of one document: a draft, sent if the request says so; without paper it waits for its conversion."""
-    packet = new_packet(desk, new, [made_file(file, desk.now) for file in files], source, codes)
+    packet = new_packet(ctx, new, [made_file(file, ctx.now) for file in files], source, codes)
     after, blobs_received = packet, [file.original for file in files]
     if paper is not None:
-        after = laid(packet, packet.first, paper, new, desk.now)
+        after = lay_out(packet, packet.first, paper, new, ctx.now)
         blobs_received.append(paper.pdf)
     draft = after
     if new.send and paper is not None:
-        after = send.as_sent(draft, desk.now)
-    blobs.adopt_all(desk.tx, blobs_received, packet.first.id, desk.now)
-    after = desk.add(after, {packet.first.id: new.fields})
+        after = send.as_sent(draft, ctx.now)
+    blobs.adopt_all(ctx.tx, blobs_received, packet.first.id, ctx.now)
+    after = ctx.add(after, {packet.first.id: new.fields})
     if new.values:
-        documents.ask_values(desk.tx, packet.first.id, new.values)
+        documents.ask_values(ctx.tx, packet.first.id, new.values)
     hashes = [file.sha256 for file in packet.first.files]
-    desk.record(after.first, "document.created", {"title": new.title, "files": hashes})
+    ctx.record(after.first, "document.created", {"title": new.title, "files": hashes})
     if paper is None:
-        convert.plan(desk, after.first, send=new.send)
+        convert.plan(ctx, after.first, send=new.send)
     elif new.send:
-        send.announce(desk, draft, after)
+        send.announce(ctx, draft, after)
     return after
 
 
@@ -153,13 +153,15 @@ def made_parties(
     return [_party(party, language, now, codes, declared=declared) for party in in_turn]
 
 
-def new_packet(desk: Occasion, new: NewDocument, files: list[File], source: Source, codes: HashedCodes) -> Packet:
+def new_packet(
+    ctx: ActionScope, new: NewDocument, files: list[DocumentFile], source: Source, codes: HashedCodes
+) -> Packet:
     """The packet of one document that is asked for, with nothing on its paper yet; nothing is stored."""
-    packet_id = new_id("pkt", desk.now)
+    packet_id = new_id("pkt", ctx.now)
     wanted, language = named_parties(new), new.language or DEFAULT_LANGUAGE
     return Packet(
         id=packet_id,
-        workspace_id=desk.workspace_id,
+        workspace_id=ctx.workspace_id,
         lone=True,
         sender="",  # these three as the workspace has them when this is stored
         company="",
@@ -167,12 +169,12 @@ def new_packet(desk: Occasion, new: NewDocument, files: list[File], source: Sour
         language=language,
         message=new.message,
         reminders=new.reminders,
-        expires_at=end_of(new.expires_at, desk.now),
-        parties=made_parties(wanted, language, desk.now, codes, declared=bool(new.parties)),
+        expires_at=end_of(new.expires_at, ctx.now),
+        parties=made_parties(wanted, language, ctx.now, codes, declared=bool(new.parties)),
         documents=[
             Document(
-                id=new_id("doc", desk.now),
-                workspace_id=desk.workspace_id,
+                id=new_id("doc", ctx.now),
+                workspace_id=ctx.workspace_id,
                 packet_id=packet_id,
                 title=title_of(new),
                 status="processing",
@@ -182,8 +184,8 @@ def new_packet(desk: Occasion, new: NewDocument, files: list[File], source: Sour
                 files=files,
                 require_timestamp=new.require_timestamp,
                 signed_input=new.signed_input,
-                created_at=desk.at,
-                updated_at=desk.at,
+                created_at=ctx.at,
+                updated_at=ctx.at,
                 verification_code=_verification_code(),
             )
         ],
@@ -197,9 +199,9 @@ def title_of(new: NewDocument) -> str:
     return new.title
 
 
-def laid(packet: Packet, document: Document, paper: Paper, new: NewDocument, now: datetime) -> Packet:
+def lay_out(packet: Packet, document: Document, paper: PreparedDocument, new: NewDocument, now: datetime) -> Packet:
     """The packet with this document of it, as it is asked for, on its paper."""
-    draft = states.moved(document, "lay_out", instant(now))
+    draft = states.move(document, "lay_out", instant(now))
     return packet.with_document(laid_out(packet, draft, paper, new.fields, now, new.values))
 
 
@@ -207,10 +209,10 @@ def _lone_parties(new: NewDocument) -> list[NewParty]:
     return [NewParty(one.name, [one], one.order) for one in new.signers]
 
 
-def made_file(file: NewFile, now: datetime) -> File:
+def made_file(file: NewFile, now: datetime) -> DocumentFile:
     """A file that came, before anything is known of its pages."""
     blob = file.original.blob
-    return File(new_id("fil", now), file.name, blob.sha256, blob.size_bytes)
+    return DocumentFile(new_id("fil", now), file.name, blob.sha256, blob.size_bytes)
 
 
 def _party(party: NewParty, language: str, now: datetime, codes: HashedCodes, *, declared: bool) -> Party:

@@ -12,9 +12,9 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.ids import new_id
-from deedbox.pdf.marks import Place
+from deedbox.pdf.marks import PageRect
 from deedbox.signing import sessions, states
-from deedbox.signing.action_context import Desk, Occasion, Office
+from deedbox.signing.action_context import ActionContext, ActionScope, SigningServices
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions import create as creation
 from deedbox.signing.model import Document, Packet, Source
@@ -27,8 +27,8 @@ from deedbox.signing.new_document import (
     end_of,
     without_field,
 )
-from deedbox.signing.preparation import StoredPaper
-from deedbox.signing.preparation.by_role import renewed
+from deedbox.signing.preparation import StoredPreparation
+from deedbox.signing.preparation.by_role import renew_ids
 from deedbox.signing.preparation.placing import laid_out, place_of
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import templates
@@ -45,11 +45,11 @@ class ReadyTemplate(msgspec.Struct, frozen=True):
     """A version of a template with all that documents are made of."""
 
     template: Template
-    paper: StoredPaper
+    paper: StoredPreparation
 
     def asked(self, now: datetime) -> list[TemplateField]:
         """The fields of a document that is made from it, with ids of their own."""
-        return renewed(self.template.content.fields, now)
+        return renew_ids(self.template.content.fields, now)
 
     @property
     def hashes(self) -> set[str]:
@@ -70,7 +70,7 @@ def ready_of(template: Template) -> ReadyTemplate:
     if template.paper_sha256 is None:
         raise Conflict(_NOT_READY[template.status])
     content = template.content
-    return ReadyTemplate(template, StoredPaper.of(template.paper_sha256, content.files, content.places))
+    return ReadyTemplate(template, StoredPreparation.of(template.paper_sha256, content.files, content.places))
 
 
 def wanted_of(new: NewDocument) -> FromTemplate:
@@ -82,18 +82,18 @@ def wanted_of(new: NewDocument) -> FromTemplate:
 
 
 @asynccontextmanager
-async def prepared(office: Office, wanted: FromTemplate) -> AsyncIterator[Callable[[Desk], Packet]]:
-    """What creates the document at a desk, once people's access codes are hashed."""
+async def prepare(services: SigningServices, wanted: FromTemplate) -> AsyncIterator[Callable[[ActionContext], Packet]]:
+    """What creates the document in a transaction, once people's access codes are hashed."""
     people = [NewParty(name, wanted.people(name)) for name in wanted.roles]
     creation.check_parties(people)
-    send.need_mail_for_codes(people, office.notifier)
-    end_of(wanted.expires_at, office.clock.now())
+    send.need_mail_for_codes(people, services.notifier)
+    end_of(wanted.expires_at, services.clock.now())
     codes = await sessions.hashed_codes(people)
-    yield lambda desk: create(desk, ready(desk.tx, desk.workspace_id, wanted.template_id), wanted, codes=codes)
+    yield lambda ctx: create(ctx, ready(ctx.tx, ctx.workspace_id, wanted.template_id), wanted, codes=codes)
 
 
-def drafted(
-    desk: Occasion,
+def draft_document(
+    ctx: ActionScope,
     ready: ReadyTemplate,
     wanted: FromTemplate,
     *,
@@ -104,18 +104,18 @@ def drafted(
     """The draft of the document that is wanted; nothing is read or stored. BadRequest names what is wrong."""
     template = ready.template
     new = _asked(ready, wanted)
-    files = [replace(file, id=new_id("fil", desk.now)) for file in template.content.files]
-    packet = creation.new_packet(desk, new, files, source, codes)
+    files = [replace(file, id=new_id("fil", ctx.now)) for file in template.content.files]
+    packet = creation.new_packet(ctx, new, files, source, codes)
     hours = template.content.expires_after_hours if wanted.expires_at is None else None
     packet = replace(packet, expires_after_hours=hours)
     made_from = {"template_id": template.id, "template_version": template.version, "bulk_send_id": bulk_send_id}
-    draft = states.moved(packet.first, "lay_out", desk.at, **made_from)
-    laid = laid_out(packet, draft, ready.paper, ready.asked(desk.now), desk.now, wanted.values)
+    draft = states.move(packet.first, "lay_out", ctx.at, **made_from)
+    laid = laid_out(packet, draft, ready.paper, ready.asked(ctx.now), ctx.now, wanted.values)
     return packet.with_document(laid)
 
 
 def create(
-    desk: Desk,
+    ctx: ActionContext,
     ready: ReadyTemplate,
     wanted: FromTemplate,
     *,
@@ -123,18 +123,18 @@ def create(
     codes: HashedCodes = _NO_CODES,
 ) -> Packet:
     """A packet of one document made from the template: a draft, sent if that is asked for."""
-    draft = drafted(desk, ready, wanted, source=source, codes=codes)
-    after = send.as_sent(draft, desk.now) if wanted.send else draft
+    draft = draft_document(ctx, ready, wanted, source=source, codes=codes)
+    after = send.as_sent(draft, ctx.now) if wanted.send else draft
     document = after.first
-    blobs.share(desk.tx, ready.hashes, [document.id])
-    after = desk.add(after, {document.id: as_asked(after, document, ready)})
-    desk.record(after.first, "document.created", created(after.first))
+    blobs.share(ctx.tx, ready.hashes, [document.id])
+    after = ctx.add(after, {document.id: as_request(after, document, ready)})
+    ctx.record(after.first, "document.created", creation_details(after.first))
     if wanted.send:
-        send.announce(desk, draft, after)
+        send.announce(ctx, draft, after)
     return after
 
 
-def created(document: Document) -> dict[str, object]:
+def creation_details(document: Document) -> dict[str, object]:
     """What the trail of a document made from a template begins with."""
     return {
         "title": document.title,
@@ -144,7 +144,7 @@ def created(document: Document) -> dict[str, object]:
     }
 
 
-def as_asked(packet: Packet, document: Document, ready: ReadyTemplate) -> list[KnownField]:
+def as_request(packet: Packet, document: Document, ready: ReadyTemplate) -> list[KnownField]:
     """The fields of a draft on a ready paper, as its sender may ask for them again; once it is sent, none.
 
     They are their roles', whoever has these by then; signatures at places of the template are placed again."""
@@ -162,17 +162,17 @@ def as_asked(packet: Packet, document: Document, ready: ReadyTemplate) -> list[K
     ]
 
 
-def paper_of(tx: Tx, document: Document) -> StoredPaper | None:
+def paper_of(tx: Tx, document: Document) -> StoredPreparation | None:
     """The paper of a draft that was made from a template, with the places for signatures; None of any other."""
     if document.template_id is None or document.paper_sha256 is None:
         return None
     template = templates.find(tx, document.workspace_id, document.template_id, document.template_version)
     # Of a template that is gone, the places are left that are taken.
     places = template.content.places if template else _seats(tx, document)
-    return StoredPaper.of(document.paper_sha256, document.files, places)
+    return StoredPreparation.of(document.paper_sha256, document.files, places)
 
 
-def _seats(tx: Tx, document: Document) -> list[Place]:
+def _seats(tx: Tx, document: Document) -> list[PageRect]:
     """Where signatures stand that nobody has asked for."""
     last = len(document.files) - 1
     asked = [place_of(one) for one in convert.asked_fields(tx, document) if one.file_number == last]

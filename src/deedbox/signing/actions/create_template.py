@@ -8,22 +8,22 @@ from itertools import count
 
 from msgspec.structs import asdict, replace
 
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.signing import parties, states
-from deedbox.signing.action_context import Desk, Office, document_of
+from deedbox.signing.action_context import ActionContext, SigningServices, document_of
 from deedbox.signing.actions import convert_template
-from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.actions.convert_template import Unmade, try_out
+from deedbox.signing.actions.convert import DocumentPreparation
+from deedbox.signing.actions.convert_template import UnpreparedTemplate, try_out
 from deedbox.signing.actions.create import DEFAULT_LANGUAGE, made_file
-from deedbox.signing.model import Document, Field, File, Packet, Party, Signer
+from deedbox.signing.model import Document, DocumentFile, Field, Packet, Party, Signer
 from deedbox.signing.model import Role as PersonRole
 from deedbox.signing.new_document import NewFile, as_known
-from deedbox.signing.preparation import Original
-from deedbox.signing.preparation.by_role import check_fields, check_files, check_roles, renewed, template_field
+from deedbox.signing.preparation import OriginalFile
+from deedbox.signing.preparation.by_role import check_fields, check_files, check_roles, renew_ids, template_field
 from deedbox.signing.preparation.placing import place_of
 from deedbox.signing.store import templates
 from deedbox.signing.template import SAID_BY_DOCUMENT, Content, NewTemplate, Role, Template, TemplateField
@@ -33,10 +33,14 @@ _ACTS: tuple[PersonRole, ...] = ("signer", "approver", "cc")
 
 
 @asynccontextmanager
-async def prepared(
-    office: Office, mill: PaperMill, workspace_id: str, new: NewTemplate, files: Sequence[NewFile]
-) -> AsyncIterator[Callable[[Desk], Template]]:
-    """What creates the template at a desk, once its files have been through the sandboxes.
+async def prepare(
+    services: SigningServices,
+    preparation: DocumentPreparation,
+    workspace_id: str,
+    new: NewTemplate,
+    files: Sequence[NewFile],
+) -> AsyncIterator[Callable[[ActionContext], Template]]:
+    """What creates the template in a transaction, once its files have been through the sandboxes.
 
     Word and HTML are converted later, by a job: until then the template is `processing`."""
     if bool(files) == (new.document_id is not None):
@@ -46,43 +50,45 @@ async def prepared(
         check_fields(new.fields, new.roles)
     if new.document_id is not None:
         document_id = new.document_id
-        yield lambda desk: from_document(desk, new, document_id)
+        yield lambda ctx: from_document(ctx, new, document_id)
         return
     check_files(new.fields, len(files))
-    now = office.clock.now()
+    now = services.clock.now()
     template, received = _template(workspace_id, new, files, now), [file.original for file in files]
-    originals = [Original(one.name, one.original.blob, one.password, new.signed_input, form=True) for one in files]
-    if await mill.intake.takes_long(originals):
-        yield lambda desk: _to_be_converted(desk, template, received)
+    originals = [OriginalFile(one.name, one.original.blob, one.password, new.signed_input, form=True) for one in files]
+    if await preparation.intake.takes_long(originals):
+        yield lambda ctx: _to_be_converted(ctx, template, received)
         return
-    async with convert_template.made(mill, Unmade(template, originals, finding=True), now) as (ready, paper):
-        yield lambda desk: _stored(desk, ready, [*received, paper.pdf])
+    async with convert_template.prepare_version(
+        preparation, UnpreparedTemplate(template, originals, finding=True), now
+    ) as (ready, paper):
+        yield lambda ctx: _stored(ctx, ready, [*received, paper.pdf])
 
 
-def from_document(desk: Desk, new: NewTemplate, document_id: str) -> Template:
+def from_document(ctx: ActionContext, new: NewTemplate, document_id: str) -> Template:
     """The template with the files, parties and fields of a document, whose paper is ready."""
-    packet, document = document_of(desk.tx, desk.workspace_id, document_id)
+    packet, document = document_of(ctx.tx, ctx.workspace_id, document_id)
     SAID_BY_DOCUMENT.check(new)
     if document.paper_sha256 is None:
         raise states.refusal(document.status)
     shown = replace(new, message=new.message or packet.message, reminders=new.reminders or packet.reminders)
     roles = _roles(packet, document)
     content = replace(
-        _content(shown, [replace(file, id=new_id("fil", desk.now)) for file in document.files]),
+        _content(shown, [replace(file, id=new_id("fil", ctx.now)) for file in document.files]),
         roles=[*roles.values()],
-        fields=_fields(packet, document, roles, desk.now),
+        fields=_fields(packet, document, roles, ctx.now),
         places=[place_of(one) for one in document.fields if _is_seat(packet, document, one)],
         language=new.language or packet.language,
         signed_input=document.signed_input,
     )
     template = Template(
-        new_id("tpl", desk.now), desk.workspace_id, 1, new.name, "ready", None, document.paper_sha256, content, desk.at,
-        desk.at,
+        new_id("tpl", ctx.now), ctx.workspace_id, 1, new.name, "ready", None, document.paper_sha256, content, ctx.at,
+        ctx.at,
     )  # fmt: skip
     check_roles(content.roles)
-    try_out(desk, template)
-    blobs.share(desk.tx, {document.paper_sha256, *(file.sha256 for file in document.files)}, [template.id])
-    templates.add(desk.tx, template)
+    try_out(ctx, template)
+    blobs.share(ctx.tx, {document.paper_sha256, *(file.sha256 for file in document.files)}, [template.id])
+    templates.add(ctx.tx, template)
     return template
 
 
@@ -93,7 +99,7 @@ def _template(workspace_id: str, new: NewTemplate, files: Sequence[NewFile], now
     return Template(new_id("tpl", now), workspace_id, 1, new.name, "processing", None, None, content, at, at)
 
 
-def _content(new: NewTemplate, files: Sequence[File]) -> Content:
+def _content(new: NewTemplate, files: Sequence[DocumentFile]) -> Content:
     return Content(
         files=files,
         roles=new.roles,
@@ -106,15 +112,15 @@ def _content(new: NewTemplate, files: Sequence[File]) -> Content:
     )
 
 
-def _to_be_converted(desk: Desk, template: Template, received: Sequence[Received]) -> Template:
-    convert_template.plan(desk, Unmade(template, (), finding=True))
-    return _stored(desk, template, received)
+def _to_be_converted(ctx: ActionContext, template: Template, received: Sequence[ReceivedBlob]) -> Template:
+    convert_template.plan(ctx, UnpreparedTemplate(template, (), finding=True))
+    return _stored(ctx, template, received)
 
 
-def _stored(desk: Desk, template: Template, received: Sequence[Received]) -> Template:
-    try_out(desk, template)
-    blobs.adopt_all(desk.tx, received, template.id, desk.now)
-    templates.add(desk.tx, template)
+def _stored(ctx: ActionContext, template: Template, received: Sequence[ReceivedBlob]) -> Template:
+    try_out(ctx, template)
+    blobs.adopt_all(ctx.tx, received, template.id, ctx.now)
+    templates.add(ctx.tx, template)
     return template
 
 
@@ -164,7 +170,7 @@ def _fields(packet: Packet, document: Document, roles: Mapping[str, Role], now: 
         for one, field in zip(known, document.fields, strict=True)
         if not _is_seat(packet, document, field)
     ]
-    return renewed(fields, now)
+    return renew_ids(fields, now)
 
 
 def _is_seat(packet: Packet, document: Document, field: Field) -> bool:

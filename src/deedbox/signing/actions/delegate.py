@@ -5,14 +5,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import attachments, parties, states
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import send
 from deedbox.signing.actions.correct import check_values
 from deedbox.signing.actions.create import need_told_apart
@@ -32,22 +32,22 @@ class Delegation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why, as the sender is told."""
 
 
-def delegate(desk: Desk, packet: Packet, signer_id: str, to: Delegation, seen: Circumstances) -> Packet:
+def delegate(ctx: ActionContext, packet: Packet, signer_id: str, to: Delegation, seen: Circumstances) -> Packet:
     """The packet with the other one in the signer's place: their fields, their role, and the same check of identity.
 
     The other one cannot pass it on again."""
-    party, signer = at_turn(packet, signer_id, desk.now)
+    party, signer = at_turn(packet, signer_id, ctx.now)
     if not signer.delegation:
-        raise refused(Conflict, "no_delegation")
-    other = _stand_in(desk, signer, to)
+        raise refusal(Conflict, "no_delegation")
+    other = _stand_in(ctx, signer, to)
     need_told_apart([*((one.email, one.name) for _, one in packet.signers()), (other.email, other.name)])
     if small := too_small_after(packet, party, signer, other):
         raise small.for_signer()
     check_values(packet, party, signer, other)
-    people.add_delegate(desk.tx, packet, signer_id, other)
-    people.drop_values(desk.tx, signer_id, [])
+    people.add_delegate(ctx.tx, packet, signer_id, other)
+    people.drop_values(ctx.tx, signer_id, [])
     before = _with_stand_in(packet, signer_id, other)
-    moved = [states.moved(document, "delegate", desk.at) for document in before.documents]
+    moved = [states.move(document, "delegate", ctx.at) for document in before.documents]
     after = parties.with_signer(
         msgspec.structs.replace(before, documents=moved),
         signer_id,
@@ -55,22 +55,22 @@ def delegate(desk: Desk, packet: Packet, signer_id: str, to: Delegation, seen: C
         delegated_to=other.id,
         identity=seen.identity,
     )
-    after = parties.with_signer(after, other.id, status="notified", notified_at=desk.at)
-    desk.save(before, after)
-    attachments.settle(desk, before, after)
-    desk.notifier.recall(desk.tx, packet, signer)
+    after = parties.with_signer(after, other.id, status="notified", notified_at=ctx.at)
+    ctx.save(before, after)
+    attachments.settle(ctx, before, after)
+    ctx.notifier.recall(ctx.tx, packet, signer)
     for document in after.documents:
         detail = {"signer": other.id, "name": other.name, "email": other.email, "reason": to.reason, **seen.told()}
-        desk.record(document, "signer.delegated", detail, actor=signer_id)
-    send.invite(desk, before, after)
-    desk.notifier.delegated(desk.tx, after, signer, other, to.reason, now=desk.now)
+        ctx.record(document, "signer.delegated", detail, actor=signer_id)
+    send.invite(ctx, before, after)
+    ctx.notifier.delegated(ctx.tx, after, signer, other, to.reason, now=ctx.now)
     return after
 
 
-def _stand_in(desk: Desk, signer: Signer, to: Delegation) -> Signer:
+def _stand_in(ctx: ActionContext, signer: Signer, to: Delegation) -> Signer:
     need_printable("The name", to.name)
     return Signer(
-        id=new_id("sgn", desk.now),
+        id=new_id("sgn", ctx.now),
         party_id=signer.party_id,
         name=to.name,
         email=checked_address(to.email).lower(),

@@ -2,15 +2,15 @@
 
 from deedbox.kernel.blobs import store as blobs
 from deedbox.signing import states
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.model import Packet
 from deedbox.signing.store import documents
 
 
-def delete(desk: Desk, packet: Packet) -> None:
+def delete(ctx: ActionContext, packet: Packet) -> None:
     for document in packet.documents:
         states.after(document.status, "delete")
         for sha256 in {document.paper_sha256, *(file.sha256 for file in document.files)} - {None}:
-            blobs.release(desk.tx, sha256 or "", document.id, desk.now)
-    if not documents.drop(desk.tx, packet):
+            blobs.release(ctx.tx, sha256 or "", document.id, ctx.now)
+    if not documents.drop(ctx.tx, packet):
         raise states.refusal("sent")

@@ -14,8 +14,8 @@ from deedbox.signing.new_document import (
     KnownParty,
     KnownSigner,
     ListedSigner,
-    is_called,
     lone_parties,
+    matches_handle,
 )
 
 
@@ -32,7 +32,7 @@ def need_known(draft: Packet, document: Document, change: DocumentChange) -> Non
         known.discard(one_id or "")
 
 
-def kept(draft: Packet, made: Sequence[Party]) -> list[Party]:
+def merge_parties(draft: Packet, made: Sequence[Party]) -> list[Party]:
     """The parties that the draft is to have; who was in it before, and is given no other access code, keeps theirs."""
     before = {party.id: party for party in draft.parties}
     people = {signer.id: signer for _, signer in draft.signers()}
@@ -46,15 +46,15 @@ def kept(draft: Packet, made: Sequence[Party]) -> list[Party]:
     ]
 
 
-def followed(
+def follow_people(
     asked: Sequence[KnownField], before: Sequence[Party], after: Sequence[KnownParty | Party]
 ) -> list[KnownField]:
     """The fields, each for the same person or party as before, however those are called from now on."""
     known = {party.id for party in after} | {one.id for party in after for one in party.signers}
     found = []
     for field in asked:
-        signers = [one.id for party in before for one in party.signers if is_called(one, field.signer)]
-        parties = [party.id for party in before if is_called(party, field.party)]
+        signers = [one.id for party in before for one in party.signers if matches_handle(one, field.signer)]
+        parties = [party.id for party in before if matches_handle(party, field.party)]
         signer = signers[0] if len(signers) == 1 and signers[0] in known else field.signer
         party_id = parties[0] if len(parties) == 1 and parties[0] in known else field.party
         found.append(replace(field, signer=signer, party=party_id))

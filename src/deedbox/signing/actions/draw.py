@@ -16,16 +16,16 @@ from deedbox.kernel.mailbox import one_line
 from deedbox.signing import states
 from deedbox.signing.action_context import packet_of
 from deedbox.signing.model import Document, Packet, Signer
-from deedbox.signing.preparation import PaperFile
+from deedbox.signing.preparation import PreparedDocumentFile
 from deedbox.signing.preparation.by_role import by_role
 from deedbox.signing.sketch import (
     DrawnFields,
     Sketch,
     SketchParty,
     SketchSigner,
-    as_drawn,
     check_fields,
     of_draft,
+    to_sketch_field,
     with_words,
 )
 from deedbox.signing.store import documents, sketches
@@ -35,7 +35,7 @@ _CORRECTED = ("name", "email", "language", "time_zone", "auth", "delegation")
 """What a sketch has of someone who can be corrected."""
 
 
-class Drawing(NamedTuple):
+class DraftDrawing(NamedTuple):
     """A draft with its sketch, which is one for all documents that are sent together."""
 
     packet: Packet
@@ -55,7 +55,7 @@ class Drawing(NamedTuple):
         return all(document.paper_sha256 is not None for document in self.packet.documents)
 
 
-def drawing(tx: Tx, workspace_id: str, document_id: str) -> Drawing:
+def load_sketch(tx: Tx, workspace_id: str, document_id: str) -> DraftDrawing:
     """The sketch of a draft: the one that is kept, else that of the draft as it stands. Reading it keeps nothing.
 
     Of a packet, any document leads there."""
@@ -65,8 +65,8 @@ def drawing(tx: Tx, workspace_id: str, document_id: str) -> Drawing:
     found = sketches.find(tx, workspace_id, packet.first.id)
     if found is None:
         sketch = of_draft(packet)
-        return Drawing(packet, version_of(sketch), sketch, kept=False)
-    return Drawing(packet, found[0], with_words(found[1], packet), kept=True)
+        return DraftDrawing(packet, version_of(sketch), sketch, kept=False)
+    return DraftDrawing(packet, found[0], with_words(found[1], packet), kept=True)
 
 
 def version_of(sketch: Sketch) -> int:
@@ -80,7 +80,7 @@ def version_of(sketch: Sketch) -> int:
 def draw_fields(tx: Tx, workspace_id: str, document_id: str, given: DrawnFields, now: datetime) -> int:
     """The version with these fields; Conflict if the sketch is no longer in the one that they were drawn in."""
     documents.hold_packet_of(tx, workspace_id, document_id)
-    before = drawing(tx, workspace_id, document_id)
+    before = load_sketch(tx, workspace_id, document_id)
     if given.version != before.version:
         raise Conflict(sketches.CHANGED)
     return keep(tx, before, replace(before.sketch, fields=given.fields), now)
@@ -89,14 +89,14 @@ def draw_fields(tx: Tx, workspace_id: str, document_id: str, given: DrawnFields,
 def draw_people(tx: Tx, workspace_id: str, document_id: str, parties: list[SketchParty], now: datetime) -> None:
     """The sketch with these people; fields go with those who are no longer among them."""
     documents.hold_packet_of(tx, workspace_id, document_id)
-    before = drawing(tx, workspace_id, document_id)
+    before = load_sketch(tx, workspace_id, document_id)
     after = replace(before.sketch, parties=parties)
     fields = [field for field in before.sketch.fields if not field.who or field.who in after.keys]
     if after != before.sketch:
         keep(tx, before, replace(after, fields=fields), now)
 
 
-def keep(tx: Tx, before: Drawing, sketch: Sketch, now: datetime) -> int:
+def keep(tx: Tx, before: DraftDrawing, sketch: Sketch, now: datetime) -> int:
     """The next version, kept; Conflict if another was first."""
     check_fields(sketch)
     document, at = before.document, instant(now)
@@ -107,7 +107,7 @@ def keep(tx: Tx, before: Drawing, sketch: Sketch, now: datetime) -> int:
     return before.version + 1
 
 
-def draw_corrected(tx: Tx, document: Document, before: Signer, right: Signer, now: datetime) -> None:
+def correct_sketch(tx: Tx, document: Document, before: Signer, right: Signer, now: datetime) -> None:
     """What was corrected of a signer is corrected in the draft's sketch too, if one is kept."""
     found = sketches.find(tx, document.workspace_id, document.id)
     other = {name: value for name in _CORRECTED if (value := getattr(right, name)) != getattr(before, name)}
@@ -122,19 +122,23 @@ def draw_corrected(tx: Tx, document: Document, before: Signer, right: Signer, no
         sketches.change(tx, document.id, version, replace(sketch, parties=parties), instant(now))
 
 
-def draw_brought(tx: Tx, workspace_id: str, document_id: str, files: Sequence[PaperFile], now: datetime) -> None:
+def draw_brought(
+    tx: Tx, workspace_id: str, document_id: str, files: Sequence[PreparedDocumentFile], now: datetime
+) -> None:
     """Fields that the files of a draft bring along stand in its sketch; whom they name has a row among the people."""
     if not any(file.tags or file.form for file in files):
         return
     documents.hold_packet_of(tx, workspace_id, document_id)
-    before = drawing(tx, workspace_id, document_id)
+    before = load_sketch(tx, workspace_id, document_id)
     found = by_role([], [], files, now)
     parties = [*before.sketch.parties]
     keys = {role.name.casefold(): _brought(parties, _line(role.name)) for role in found.roles}
     # Files of the documents before it come first.
     first = [document.id for document, _ in before.packet.files()].index(document_id)
     fields = [
-        replace(as_drawn(field, field.id or "", keys[(field.party or "").casefold()]), file=first + field.file_number)
+        replace(
+            to_sketch_field(field, field.id or "", keys[(field.party or "").casefold()]), file=first + field.file_number
+        )
         for field in found.fields
     ]
     after = replace(before.sketch, parties=parties, fields=[*before.sketch.fields, *fields])

@@ -16,12 +16,20 @@ from deedbox.signing.actions import change_template
 from deedbox.signing.actions.create_from_template import ready_of
 from deedbox.signing.actions.draw import version_of
 from deedbox.signing.model import ShowIf
-from deedbox.signing.sketch import DrawnFields, Sketch, SketchField, SketchParty, as_drawn, check_fields, named
+from deedbox.signing.sketch import (
+    DrawnFields,
+    Sketch,
+    SketchField,
+    SketchParty,
+    check_fields,
+    describe,
+    to_sketch_field,
+)
 from deedbox.signing.store import sketches
 from deedbox.signing.template import Role, Template, TemplateChange, TemplateField
 
 
-class Drawing(NamedTuple):
+class TemplateDrawing(NamedTuple):
     """A template with the sketch of its fields."""
 
     template: Template
@@ -32,19 +40,19 @@ class Drawing(NamedTuple):
     """Whether it has a row already; else it is the template as it stands."""
 
 
-def drawing(tx: Tx, workspace_id: str, template_id: str) -> Drawing:
+def load_sketch(tx: Tx, workspace_id: str, template_id: str) -> TemplateDrawing:
     """The sketch that is kept, unless the template was changed since; else the template as it stands."""
     template = change_template.find(tx, workspace_id, template_id)
     ready_of(template)
     if found := _kept(tx, template):
-        return Drawing(template, *found, kept=True)
+        return TemplateDrawing(template, *found, kept=True)
     sketch = _sketch(template)
-    return Drawing(template, version_of(sketch), sketch, kept=False)
+    return TemplateDrawing(template, version_of(sketch), sketch, kept=False)
 
 
 def draw_fields(tx: Tx, workspace_id: str, template_id: str, given: DrawnFields, now: datetime) -> int:
     """The version with these fields; Conflict if the sketch is no longer in the one that they were drawn in."""
-    before = drawing(tx, workspace_id, template_id)
+    before = load_sketch(tx, workspace_id, template_id)
     if given.version != before.version:
         raise Conflict(sketches.CHANGED)
     sketch, at = replace(before.sketch, fields=given.fields), instant(now)
@@ -58,7 +66,7 @@ def draw_fields(tx: Tx, workspace_id: str, template_id: str, given: DrawnFields,
 
 
 @contextmanager
-def taken(tx: Tx, drawn: Drawing) -> Iterator[None]:
+def finish_sketch(tx: Tx, drawn: TemplateDrawing) -> Iterator[None]:
     """Around the version that is made of what was drawn; Conflict if more was drawn meanwhile: it waits on."""
     sketches.take(tx, drawn.template.id, drawn.version)
     yield
@@ -88,7 +96,7 @@ def _kept(tx: Tx, template: Template) -> tuple[int, Sketch] | None:
     return found if found is not None and found[1].drawn_on == template.version else None
 
 
-def laid_out(drawn: Drawing, now: datetime) -> TemplateChange:
+def laid_out(drawn: TemplateDrawing, now: datetime) -> TemplateChange:
     """The change that gives the template the fields of the sketch; BadRequest names one that is nobody's."""
     content, fields = drawn.template.content, drawn.sketch.fields
     known = {field.id: field for field in content.fields}
@@ -105,7 +113,7 @@ def _sketch(template: Template) -> Sketch:
         for number, role in enumerate(roles)
     ]
     fields = [
-        as_drawn(field, field.id or "", keys.get((field.party or "").casefold(), ""))
+        to_sketch_field(field, field.id or "", keys.get((field.party or "").casefold(), ""))
         for field in template.content.fields
     ]
     language = template.content.language
@@ -120,7 +128,7 @@ def _field(
     field: SketchField, ids: dict[str, str], roles: dict[str, Role], before: TemplateField | None
 ) -> TemplateField:
     if field.who not in roles:
-        raise BadRequest(f"{named(field)} is nobody's: choose the role that fills it in")
+        raise BadRequest(f"{describe(field)} is nobody's: choose the role that fills it in")
     told = {name: value for name, value in asdict(field).items() if name in TemplateField.__struct_fields__}
     plain = {name: getattr(field, name) or None for name in ("label", "default", "pattern", "group", "hint")}
     condition = field.show_if

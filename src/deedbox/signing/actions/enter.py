@@ -5,17 +5,17 @@ from datetime import datetime, timedelta
 import msgspec
 
 from deedbox import i18n
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound, TooManyRequests
 from deedbox.signing import parties, sessions
-from deedbox.signing.action_context import Desk, Office
+from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.model import Packet, Party, Signer, consent
-from deedbox.signing.sessions import FreshCode, Session, TriedCode
+from deedbox.signing.sessions import FreshCode, SignerSession, TriedCode
 from deedbox.signing.store import documents, people
 from deedbox.signing.store.links import Link
 
@@ -29,7 +29,7 @@ class Entrance(msgspec.Struct, frozen=True):
     signer: Signer
 
 
-class Visit(msgspec.Struct, frozen=True):
+class LinkOrigin(msgspec.Struct, frozen=True):
     """From where a link is opened."""
 
     address: str
@@ -52,11 +52,11 @@ def entrance(tx: Tx, token: str, now: datetime) -> Entrance:
     packet = documents.packet(tx, *place) if place else None
     if packet is None:
         raise NotFound("The document does not exist any more")
-    if sessions.is_used(link, now):
-        raise sessions.link_used(packet.sender)
+    if sessions.is_spent(link, now):
+        raise sessions.spent_link_error(packet.sender)
     ended = packet.ended_at
     if ended is not None and shown_until(ended) <= instant(now):
-        raise refused(Conflict, "link_ended", sender=packet.sender)
+        raise refusal(Conflict, "link_ended", sender=packet.sender)
     return Entrance(link, packet, *parties.find_signer(packet, link.signer_id))
 
 
@@ -66,18 +66,20 @@ async def code_for(packet: Packet, signer: Signer) -> FreshCode | None:
     return await sessions.fresh_code() if signer.auth == "email_code" and open_still else None
 
 
-def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime, code: FreshCode | None) -> Secret:
+def enter(
+    services: SigningServices, tx: Tx, token: str, visit: LinkOrigin, now: datetime, code: FreshCode | None
+) -> Secret:
     """A session for the link's token; where the sender wants one, the code is mailed."""
     if place := people.place_of(tx, sessions.link(tx, token).signer_id):
         documents.hold(tx, *place)
     found = entrance(tx, token, now)
     packet, signer = found.packet, found.signer
-    with office.desk(tx, packet.workspace_id, signer.id, now) as desk:
+    with services.action(tx, packet.workspace_id, signer.id, now) as ctx:
         if not people.add_note(tx, signer.id, limits.SIGNER_ROWS):
             raise Conflict("This document was opened too often. Ask the sender to send it again.")
         opened = sessions.open_session(tx, token, found.link, packet.sender, now=now)
         detail = Circumstances(visit.address, visit.user_agent, found.link.kind, found.link.voucher).told()
-        mailed = _mail_code(desk, packet, signer, code)
+        mailed = _mail_code(ctx, packet, signer, code)
         if signer.auth == "email_code":
             detail["code_mailed"] = mailed
         if visit.agreed and asks_consent(found):
@@ -85,45 +87,47 @@ def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime, code:
             detail["consent"] = agreed = consent(packet, msgspec.structs.replace(signer, language=shown))
             sessions.agree(tx, opened, agreed, now=now)
         for document in packet.documents:
-            desk.record(document, "signer.link_opened", detail)
+            ctx.record(document, "signer.link_opened", detail)
     return opened
 
 
-def mail_again(desk: Desk, packet: Packet, signer_id: str, code: FreshCode, seen: Circumstances) -> None:
+def mail_again(ctx: ActionContext, packet: Packet, signer_id: str, code: FreshCode, seen: Circumstances) -> None:
     """Mails another code, in place of the one before; refused a moment after that one."""
     _, signer = parties.find_signer(packet, signer_id)
-    wait = sessions.code_wait(desk.tx, signer_id, now=desk.now)
-    if not people.add_note(desk.tx, signer_id, limits.SIGNER_ROWS) or not _mail_code(desk, packet, signer, code):
-        raise refused(TooManyRequests, "code_soon", seconds=str(max(1, wait)))
+    wait = sessions.code_wait(ctx.tx, signer_id, now=ctx.now)
+    if not people.add_note(ctx.tx, signer_id, limits.SIGNER_ROWS) or not _mail_code(ctx, packet, signer, code):
+        raise refusal(TooManyRequests, "code_soon", seconds=str(max(1, wait)))
     for document in packet.documents:
-        desk.record(document, "signer.code_mailed", seen.told())
+        ctx.record(document, "signer.code_mailed", seen.told())
 
 
-def _mail_code(desk: Desk, packet: Packet, signer: Signer, code: FreshCode | None) -> bool:
+def _mail_code(ctx: ActionContext, packet: Packet, signer: Signer, code: FreshCode | None) -> bool:
     """Whether the code is on its way: not where one was mailed a moment ago."""
     if code is None:
         return False
-    if not desk.notifier.delivers():
+    if not ctx.notifier.delivers():
         raise Conflict("Your code cannot be mailed: the sender's mail server is not set up. Ask the sender.")
-    kept = sessions.keep_code(desk.tx, signer.id, code, now=desk.now)
+    kept = sessions.keep_code(ctx.tx, signer.id, code, now=ctx.now)
     if kept:
-        desk.notifier.code(desk.tx, packet, signer, code.code, now=desk.now)
+        ctx.notifier.code(ctx.tx, packet, signer, code.code, now=ctx.now)
     return kept
 
 
-def try_code(desk: Desk, packet: Packet, session: Session, token: Secret, code: TriedCode, seen: Circumstances) -> bool:
+def try_code(
+    ctx: ActionContext, packet: Packet, session: SignerSession, token: Secret, code: TriedCode, seen: Circumstances
+) -> bool:
     """Whether this is the signer's code; the session is then as good as the signer. Either way the trail tells."""
     _, signer = parties.find_signer(packet, session.signer_id)
-    right = sessions.check_code(desk.tx, token.reveal(), signer, code, now=desk.now)
-    told = not session.checked if right else people.add_note(desk.tx, signer.id, limits.SIGNER_VIEW_ROWS)
+    right = sessions.check_code(ctx.tx, token.reveal(), signer, code, now=ctx.now)
+    told = not session.checked if right else people.add_note(ctx.tx, signer.id, limits.SIGNER_VIEW_ROWS)
     if told:
         for document in packet.documents:
             detail = {**seen.told(), "auth": signer.auth}
-            desk.record(document, "signer.code_right" if right else "signer.code_wrong", detail)
+            ctx.record(document, "signer.code_right" if right else "signer.code_wrong", detail)
     return right
 
 
-def packet_for(tx: Tx, session: Session) -> Packet:
+def packet_for(tx: Tx, session: SignerSession) -> Packet:
     """What the signer who is in has to sign."""
     packet = documents.packet(tx, session.workspace_id, session.packet_id)
     if packet is None:

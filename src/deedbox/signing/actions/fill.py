@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from deedbox.i18n.refusals import wrong_values
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.signing import parties
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions.turn import at_turn
-from deedbox.signing.answers import groups, settled
-from deedbox.signing.field_value import fault, fault_of, kept
+from deedbox.signing.answers import groups, settled_field_ids
+from deedbox.signing.field_value import fault, fault_of, normalize
 from deedbox.signing.model import Field, Packet, Party, Signer
 from deedbox.signing.store import people
 
@@ -16,16 +16,16 @@ _GIVEN_OTHERWISE = ("attachment", "date_signed")
 """Types that have their own sentence for who writes a value into them."""
 
 
-def fill(desk: Desk, packet: Packet, signer_id: str, values: Mapping[str, str]) -> None:
+def fill(ctx: ActionContext, packet: Packet, signer_id: str, values: Mapping[str, str]) -> None:
     """Keeps what the signer has filled in so far; BadRequest, which names each field, for what it cannot hold."""
-    party, signer = at_turn(packet, signer_id, desk.now)
-    filled, faults = checked(packet, party, signer, values)
+    party, signer = at_turn(packet, signer_id, ctx.now)
+    filled, faults = check_values(packet, party, signer, values)
     if faults:
         raise wrong_values(faults)
-    people.keep_values(desk.tx, signer_id, filled)
+    people.keep_values(ctx.tx, signer_id, filled)
 
 
-def checked(
+def check_values(
     packet: Packet, party: Party, signer: Signer, values: Mapping[str, str]
 ) -> tuple[dict[str, str], list[Saying]]:
     """The values as they are kept, and all that is wrong with them; BadRequest for a field of someone else."""
@@ -34,13 +34,13 @@ def checked(
         for document in packet.documents
         for field in parties.own_fields(document, party, signer)
     }
-    done = {field_id for document in packet.documents for field_id in settled(document)}
+    done = {field_id for document in packet.documents for field_id in settled_field_ids(document)}
     filled, faults = {}, list[Saying]()
     for field_id, value in values.items():
         if field_id not in known:
             raise BadRequest(f"{field_id} is not one of your fields")
         document, field = known[field_id]
-        filled[field_id] = kept(field, value)
+        filled[field_id] = normalize(field, value)
         if field_id in done:
             if filled.pop(field_id) not in ("", field.value):  # what changes nothing may come from an older page
                 faults.append(fault_of(field, "settled"))

@@ -10,7 +10,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import TooManyRequests
 from deedbox.kernel.jobs import Work
 from deedbox.signing import parties, sessions, states
-from deedbox.signing.action_context import Desk, Office
+from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.actions.expire import is_due
 from deedbox.signing.model import Packet, Reminders, Signer
 from deedbox.signing.store import documents
@@ -18,60 +18,60 @@ from deedbox.signing.store import documents
 REMIND_JOB = "remind"
 
 
-def remind(desk: Desk, packet: Packet) -> Packet:
+def remind(ctx: ActionContext, packet: Packet) -> Packet:
     """As the sender asks: those whose turn it is are reminded, unless that was done within the hour.
 
     TooManyRequests if nobody is left to remind."""
     for document in packet.documents:
         states.after(document.status, "remind")
     waiting = [*parties.waiting_for(packet)]
-    since = instant(desk.now - timedelta(seconds=limits.REMIND_SECONDS))
+    since = instant(ctx.now - timedelta(seconds=limits.REMIND_SECONDS))
     due = [signer for signer in waiting if signer.reminded_at is None or signer.reminded_at <= since]
     if waiting and not due:
         first = min(moment(signer.reminded_at) for signer in waiting if signer.reminded_at)
         again = first + timedelta(seconds=limits.REMIND_SECONDS)
-        seconds = math.ceil((again - desk.now).total_seconds())
+        seconds = math.ceil((again - ctx.now).total_seconds())
         raise TooManyRequests(
             f"Everyone whose turn it is was reminded within the last hour. Try again in {seconds} s.",
             headers={"Retry-After": str(seconds), "X-RateLimit-Reset": str(math.ceil(again.timestamp()))},
         )
-    return _reminded(desk, packet, due)
+    return _reminded(ctx, packet, due)
 
 
-def _reminded(desk: Desk, packet: Packet, due: Sequence[Signer], *, by_timer: bool = False) -> Packet:
+def _reminded(ctx: ActionContext, packet: Packet, due: Sequence[Signer], *, by_timer: bool = False) -> Packet:
     """The packet, each of these sent a mail with a link of its own."""
     after = packet
     for signer in due:
-        counted = {"reminders": signer.reminders + 1, "timer_reminded_at": desk.at} if by_timer else {}
-        after = parties.with_signer(after, signer.id, reminded_at=desk.at, **counted)
-        token = sessions.link_by_mail(desk.tx, signer.id, desk.notifier, now=desk.now)
-        desk.notifier.remind(desk.tx, packet, signer, token, now=desk.now)
+        counted = {"reminders": signer.reminders + 1, "timer_reminded_at": ctx.at} if by_timer else {}
+        after = parties.with_signer(after, signer.id, reminded_at=ctx.at, **counted)
+        token = sessions.link_by_mail(ctx.tx, signer.id, ctx.notifier, now=ctx.now)
+        ctx.notifier.remind(ctx.tx, packet, signer, token, now=ctx.now)
         for document in packet.documents:
-            desk.record(document, "signer.reminded", {"signer": signer.id, "mailed": desk.notifier.delivers()})
-    desk.save(packet, after)
+            ctx.record(document, "signer.reminded", {"signer": signer.id, "mailed": ctx.notifier.delivers()})
+    ctx.save(packet, after)
     return after
 
 
-def remind_due(desk: Desk, packet: Packet) -> None:
+def remind_due(ctx: ActionContext, packet: Packet) -> None:
     """Reminds by the plan whomever it is time to remind, and plans the next look.
 
     What is due is told by the records alone: a look too many, or too late, changes nothing."""
-    if packet.reminders is None or packet.first.status != "sent" or is_due(packet, desk.now):
+    if packet.reminders is None or packet.first.status != "sent" or is_due(packet, ctx.now):
         return
     # By the plan that the sender made, whenever someone was last reminded by hand.
-    due = [signer for signer, at in _planned(packet, packet.reminders, desk.now) if at <= desk.now]
-    plan(desk, _reminded(desk, packet, due, by_timer=True))
+    due = [signer for signer, at in _planned(packet, packet.reminders, ctx.now) if at <= ctx.now]
+    plan(ctx, _reminded(ctx, packet, due, by_timer=True))
 
 
-def plan(desk: Desk, packet: Packet) -> None:
+def plan(ctx: ActionContext, packet: Packet) -> None:
     """The timer that looks when the next reminder is due; none where nobody is to be reminded any more."""
     if packet.reminders is None:
         return
-    first = min((at for _, at in _planned(packet, packet.reminders, desk.now)), default=None)
+    first = min((at for _, at in _planned(packet, packet.reminders, ctx.now)), default=None)
     if first is None or (packet.expires_at is not None and instant(first) >= packet.expires_at):
         return
     jobs.put(
-        desk.tx,
+        ctx.tx,
         jobs.NewJob(
             REMIND_JOB,
             {"packet_id": packet.id},
@@ -79,11 +79,11 @@ def plan(desk: Desk, packet: Packet) -> None:
             unique_key=f"{REMIND_JOB}:{packet.id}:{instant(first)}",
             workspace_id=packet.workspace_id,
         ),
-        now=desk.now,
+        now=ctx.now,
     )
 
 
-async def run(office: Office, work: Work) -> None:
+async def run(services: SigningServices, work: Work) -> None:
     """The handler of remind jobs, each of which plans the next."""
     workspace_id, packet_id = work.named("packet_id")
 
@@ -91,8 +91,8 @@ async def run(office: Office, work: Work) -> None:
         documents.hold(tx, workspace_id, packet_id)
         packet = documents.packet(tx, workspace_id, packet_id)
         if packet is not None:
-            with office.desk(tx, workspace_id) as desk:
-                remind_due(desk, packet)
+            with services.action(tx, workspace_id) as ctx:
+                remind_due(ctx, packet)
 
     await work.finish(look)
 

@@ -8,7 +8,7 @@ import msgspec
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing import parties, sessions, states
-from deedbox.signing.action_context import SERVER, Desk
+from deedbox.signing.action_context import SERVER, ActionContext
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.model import Packet, Party
 from deedbox.signing.new_document import NewParty
@@ -16,13 +16,13 @@ from deedbox.signing.notifier import Notifier
 from deedbox.signing.store import documents
 
 
-def send(desk: Desk, packet: Packet) -> Packet:
+def send(ctx: ActionContext, packet: Packet) -> Packet:
     """The packet as it is sent, and everyone told whose turn it is."""
-    need_mail_for_codes(packet.parties, desk.notifier)
-    packet = documents.take_sender(desk.tx, packet)
-    after = as_sent(packet, desk.now)
-    desk.save(packet, after)
-    announce(desk, packet, after)
+    need_mail_for_codes(packet.parties, ctx.notifier)
+    packet = documents.take_sender(ctx.tx, packet)
+    after = as_sent(packet, ctx.now)
+    ctx.save(packet, after)
+    announce(ctx, packet, after)
     return after
 
 
@@ -42,15 +42,15 @@ def as_sent(packet: Packet, now: datetime) -> Packet:
     if packet.expires_at is None and packet.expires_after_hours is not None:
         end = now + timedelta(hours=packet.expires_after_hours)
         packet = msgspec.structs.replace(packet, expires_at=instant(end))
-    sent = [states.moved(document, "send", at) for document in packet.documents]
-    if not any(parties.counted(party) for party in packet.parties):
+    sent = [states.move(document, "send", at) for document in packet.documents]
+    if not any(parties.counting_signers(party) for party in packet.parties):
         raise BadRequest(
             "The document has no signers: add someone who signs or approves it, in addition to people with a copy"
         )
     if packet.expires_at is not None and packet.expires_at <= at:
         raise BadRequest("The document's expires_at lies in the past")
     need_signatures(packet)
-    return parties.released(msgspec.structs.replace(packet, documents=sent), at)
+    return parties.release(msgspec.structs.replace(packet, documents=sent), at)
 
 
 def need_signatures(packet: Packet) -> None:
@@ -67,36 +67,36 @@ def need_signatures(packet: Packet) -> None:
             )
 
 
-def announce(desk: Desk, before: Packet, sent: Packet) -> None:
+def announce(ctx: ActionContext, before: Packet, sent: Packet) -> None:
     """What sending leads to: the trail, the events, the invitations and the timers."""
-    desk.emit_packet("packet.sent", sent)
+    ctx.emit_packet("packet.sent", sent)
     for document in sent.documents:
-        desk.record(document, "document.sent", {})
-        desk.emit("document.sent", sent, document)
+        ctx.record(document, "document.sent", {})
+        ctx.emit("document.sent", sent, document)
     for party in sent.parties:
         if party.status == "completed":  # its people only get a copy
-            tell_complete(desk, before, sent, party)
-    invite(desk, before, sent)
-    expire.plan(desk, sent)
+            emit_party_end(ctx, before, sent, party)
+    invite(ctx, before, sent)
+    expire.plan(ctx, sent)
 
 
-def tell_complete(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
+def emit_party_end(ctx: ActionContext, before: Packet, after: Packet, party: Party) -> None:
     """The rows and, where the sender has named the party, the events that say that it is complete."""
     for document in after.documents:
-        desk.record(document, "party.completed", {"party": party.id}, actor=SERVER)
+        ctx.record(document, "party.completed", {"party": party.id}, actor=SERVER)
     if party.declared:
         told = {"id": party.id, "name": party.name, "order": party.order}
-        desk.emit_for_all("party.completed", before, party=told)
+        ctx.emit_for_all("party.completed", before, party=told)
 
 
-def invite(desk: Desk, before: Packet, released: Packet) -> None:
+def invite(ctx: ActionContext, before: Packet, released: Packet) -> None:
     """Tells the signers whose turn it has become; from then on they are reminded."""
     waiting = {signer.id for _, signer in before.signers() if signer.status == "waiting"}
     for _, signer in released.signers():
         if signer.status == "notified" and signer.id in waiting:
             for document in released.documents:
-                detail = {"signer": signer.id, "email": signer.email, "mailed": desk.notifier.delivers()}
-                desk.record(document, "signer.invited", detail, actor=SERVER)
-            token = sessions.link_by_mail(desk.tx, signer.id, desk.notifier, now=desk.now)
-            desk.notifier.invite(desk.tx, released, signer, token, now=desk.now)
-    remind.plan(desk, released)
+                detail = {"signer": signer.id, "email": signer.email, "mailed": ctx.notifier.delivers()}
+                ctx.record(document, "signer.invited", detail, actor=SERVER)
+            token = sessions.link_by_mail(ctx.tx, signer.id, ctx.notifier, now=ctx.now)
+            ctx.notifier.invite(ctx.tx, released, signer, token, now=ctx.now)
+    remind.plan(ctx, released)

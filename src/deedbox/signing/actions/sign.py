@@ -6,23 +6,23 @@ from typing import Any
 
 import msgspec
 
-from deedbox.i18n.refusals import refused, wrong_values
+from deedbox.i18n.refusals import refusal, wrong_values
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest, Conflict, Saying
-from deedbox.pdf.strokes import Drawing, kept
+from deedbox.pdf.strokes import PadDrawing, encode_drawing
 from deedbox.signing import attachments, parties, show_if, states
-from deedbox.signing.action_context import Desk, Office
+from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.actions import send
 from deedbox.signing.actions.end import dismiss
-from deedbox.signing.actions.fill import checked
-from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
-from deedbox.signing.answers import answered, groups
+from deedbox.signing.actions.fill import check_values
+from deedbox.signing.actions.turn import Circumstances, at_turn, signer_payload
+from deedbox.signing.answers import fill_in, groups
 from deedbox.signing.completion import finalize
 from deedbox.signing.field_value import BY_HAND, check_by_hand, fault, fault_of
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import Attachment, Document, Packet, Party, Signature, SignatureKind, Signer
+from deedbox.signing.model import Attachment, Document, Packet, Party, SignatureKind, Signer, SignerSignature
 from deedbox.signing.store import attachments as kept_attachments
 from deedbox.signing.store import people
 
@@ -33,46 +33,50 @@ _REQUIRED = {"checkbox": "required_tick", "attachment": "required_file"}
 class SigningAct(msgspec.Struct, frozen=True):
     """How someone signs, what they filled in, and where they were."""
 
-    signature: Signature
+    signature: SignerSignature
     values: Mapping[str, str]
     seen: Circumstances
-    initials: Signature | None = None
+    initials: SignerSignature | None = None
     """For the fields of initials; None for those of the name."""
-    images: Sequence[Received] = ()
+    images: Sequence[ReceivedBlob] = ()
     """Of what was drawn or uploaded, stored and not yet adopted."""
 
 
 @asynccontextmanager
-async def image(office: Office, kind: SignatureKind, data: bytes) -> AsyncIterator[tuple[Signature, Received]]:
+async def image(
+    services: SigningServices, kind: SignatureKind, data: bytes
+) -> AsyncIterator[tuple[SignerSignature, ReceivedBlob]]:
     """A drawn or uploaded signature, its picture written anew in a sandbox; it is removed unless someone signs."""
-    picture = await office.workshop.signature_image(data)
-    async with office.blobs.receive(limits.SIGNATURE_IMAGE_BYTES) as incoming:
+    picture = await services.workshop.signature_image(data)
+    async with services.blobs.receive(limits.SIGNATURE_IMAGE_BYTES) as incoming:
         await incoming.write(picture)
         received = await incoming.finish()
-        yield Signature(kind, image_sha256=received.blob.sha256), received
+        yield SignerSignature(kind, image_sha256=received.blob.sha256), received
 
 
 @asynccontextmanager
-async def drawing(office: Office, drawn: Drawing) -> AsyncIterator[tuple[Signature, Received]]:
+async def store_strokes(
+    services: SigningServices, drawn: PadDrawing
+) -> AsyncIterator[tuple[SignerSignature, ReceivedBlob]]:
     """A signature of strokes, which are kept as they came; they are removed unless someone signs."""
-    strokes = kept(drawn)
-    async with office.blobs.receive(limits.SIGNATURE_IMAGE_BYTES) as incoming:
+    strokes = encode_drawing(drawn)
+    async with services.blobs.receive(limits.SIGNATURE_IMAGE_BYTES) as incoming:
         await incoming.write(strokes)
         received = await incoming.finish()
-        yield Signature("drawn", strokes_sha256=received.blob.sha256), received
+        yield SignerSignature("drawn", strokes_sha256=received.blob.sha256), received
 
 
-def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
+def sign(ctx: ActionContext, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     """The packet with the signature in it; the party's rule and the next party's turn follow from it."""
-    party, signer = at_turn(packet, signer_id, desk.now)
+    party, signer = at_turn(packet, signer_id, ctx.now)
     if signer.role != "signer":
         raise BadRequest("An approver leaves no signature: send the consent alone")
     if not how.seen.viewed:
-        raise refused(Conflict, "not_shown")
-    given, faults = checked(packet, party, signer, how.values)
-    files = _kept_files(desk, packet, signer)
-    filled = {**people.values_of(desk.tx, signer_id), **given, **{one.field_id: one.sha256 for one in files}}
-    documents = [_filled(desk, document, party, signer, filled, files) for document in packet.documents]
+        raise refusal(Conflict, "not_shown")
+    given, faults = check_values(packet, party, signer, how.values)
+    files = _kept_files(ctx, packet, signer)
+    filled = {**people.values_of(ctx.tx, signer_id), **given, **{one.field_id: one.sha256 for one in files}}
+    documents = [_filled(ctx, document, party, signer, filled, files) for document in packet.documents]
     _check_hand(documents, signer, how)
     shown = {field_id for document in documents for field_id in show_if.shown(document.fields)}
     faults = [one for one in faults if one.field_id in shown]
@@ -83,24 +87,24 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
         msgspec.structs.replace(packet, documents=documents),
         signer_id,
         status="signed",
-        signed_at=desk.at,
+        signed_at=ctx.at,
         signature=how.signature,
         initials=how.initials,
         identity=how.seen.identity,
     )
     for picture in how.images:
-        blobs.adopt(desk.tx, picture, packet.first.id, desk.now)
-    after, completed = followed_up(desk, packet, signed, party.id)
+        blobs.adopt(ctx.tx, picture, packet.first.id, ctx.now)
+    after, completed = followed_up(ctx, packet, signed, party.id)
     shared = _newly_filled(packet, signed)
-    people.drop_values(desk.tx, signer_id, shared)
+    people.drop_values(ctx.tx, signer_id, shared)
     for before, document in zip(packet.documents, signed.documents, strict=True):
         if packet.lone or not parties.only_reads(document, party, signer):
-            desk.record(document, "signer.signed", _detail(packet, document, signer, how, shared), actor=signer_id)
-            desk.emit("document.signed", packet, before, signer=signer_told(signer))
+            ctx.record(document, "signer.signed", _detail(packet, document, signer, how, shared), actor=signer_id)
+            ctx.emit("document.signed", packet, before, signer=signer_payload(signer))
         else:
-            desk.record(document, "document.viewed", _detail_of_view(document, how), actor=signer_id)
+            ctx.record(document, "document.viewed", _detail_of_view(document, how), actor=signer_id)
     if completed is not None:
-        announce(desk, packet, after, completed)
+        announce(ctx, packet, after, completed)
     return after
 
 
@@ -113,11 +117,11 @@ def _check_hand(documents: Sequence[Document], signer: Signer, how: SigningAct) 
                 check_by_hand(document, field, made)
 
 
-def _kept_files(desk: Desk, packet: Packet, signer: Signer) -> list[Attachment]:
+def _kept_files(ctx: ActionContext, packet: Packet, signer: Signer) -> list[Attachment]:
     """What the signer has given for fields that ask for a file."""
     if not any(field.type == "attachment" for document in packet.documents for field in document.fields):
         return []
-    return [one for one in kept_attachments.kept(desk.tx, packet.id) if one.signer_id == signer.id]
+    return [one for one in kept_attachments.list_all(ctx.tx, packet.id) if one.signer_id == signer.id]
 
 
 def _lacking(
@@ -140,7 +144,7 @@ def _lacking(
 
 
 def _filled(
-    desk: Desk,
+    ctx: ActionContext,
     document: Document,
     party: Party,
     signer: Signer,
@@ -148,12 +152,12 @@ def _filled(
     files: Sequence[Attachment],
 ) -> Document:
     """The document with the signer's values in it. A default holds for a field that the signer has left as it was."""
-    fields = answered(document, party, signer, filled, desk.at)
-    attached = attachments.attached(fields, document.attachments, files)
+    fields = fill_in(document, party, signer, filled, ctx.at)
+    attached = attachments.join_attachments(fields, document.attachments, files)
     if attached != document.attachments:
-        paper = blobs.demand(desk.tx, document.paper_sha256 or "")
+        paper = blobs.demand(ctx.tx, document.paper_sha256 or "")
         attachments.need_room(document, paper.size_bytes, attached)
-    return states.moved(document, "sign", desk.at, fields=fields, attachments=attached)
+    return states.move(document, "sign", ctx.at, fields=fields, attachments=attached)
 
 
 def _newly_filled(before: Packet, after: Packet) -> list[str]:
@@ -166,36 +170,36 @@ def _newly_filled(before: Packet, after: Packet) -> list[str]:
     ]
 
 
-def followed_up(desk: Desk, before: Packet, acted: Packet, party_id: str) -> tuple[Packet, Party | None]:
+def followed_up(ctx: ActionContext, before: Packet, acted: Packet, party_id: str) -> tuple[Packet, Party | None]:
     """The packet as a signature or an approval leaves it, saved; and the party if it is complete now."""
-    after, party = _followed(desk, acted, party_id)
-    desk.save(before, after)
-    attachments.settle(desk, before, after)
+    after, party = _followed(ctx, acted, party_id)
+    ctx.save(before, after)
+    attachments.settle(ctx, before, after)
     return after, party
 
 
-def _followed(desk: Desk, signed: Packet, party_id: str) -> tuple[Packet, Party | None]:
+def _followed(ctx: ActionContext, signed: Packet, party_id: str) -> tuple[Packet, Party | None]:
     party = next(one for one in signed.parties if one.id == party_id)
     if not parties.is_met(party):
         return signed, None
     others_released = parties.released_from(party)
     after = parties.with_party(
-        signed, party_id, status="completed", completed_at=desk.at, signers=others_released.signers
+        signed, party_id, status="completed", completed_at=ctx.at, signers=others_released.signers
     )
     if parties.next_to_sign(after.parties):
-        return parties.released(after, desk.at), party
-    documents = [states.moved(document, "finalize", desk.at) for document in after.documents]
+        return parties.release(after, ctx.at), party
+    documents = [states.move(document, "finalize", ctx.at) for document in after.documents]
     return msgspec.structs.replace(after, documents=documents), party
 
 
-def announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
+def announce(ctx: ActionContext, before: Packet, after: Packet, party: Party) -> None:
     """What a complete party leads to: its event, the next invitations, or the jobs that seal."""
-    send.tell_complete(desk, before, after, party)
-    dismiss(desk, before, after)
-    send.invite(desk, before, after)
+    send.emit_party_end(ctx, before, after, party)
+    dismiss(ctx, before, after)
+    send.invite(ctx, before, after)
     for document in after.documents:
         if document.status == "finalizing":
-            finalize.plan(desk, document)
+            finalize.plan(ctx, document)
 
 
 def _detail_of_view(document: Document, how: SigningAct) -> dict[str, Any]:

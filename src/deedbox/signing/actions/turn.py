@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel.errors import Conflict
 from deedbox.signing import parties, states
 from deedbox.signing.actions.expire import is_due
@@ -54,21 +54,21 @@ def at_turn(packet: Packet, signer_id: str, now: datetime) -> tuple[Party, Signe
     """The signer whose turn it is; Conflict, with its own sentence, if it is not."""
     party, signer = parties.find_signer(packet, signer_id)
     if signer.role == "cc":
-        raise refused(Conflict, "copy_only")
+        raise refusal(Conflict, "copy_only")
     if signer.delegated_to is not None:
-        raise refused(Conflict, "passed_on")
+        raise refusal(Conflict, "passed_on")
     if signer.status == "signed":
-        raise refused(Conflict, "already_approved" if signer.role == "approver" else "already_signed")
+        raise refusal(Conflict, "already_approved" if signer.role == "approver" else "already_signed")
     if signer.status == "declined":
-        raise refused(Conflict, "already_declined")
+        raise refusal(Conflict, "already_declined")
     status = "expired" if is_due(packet, now) else packet.status
     if status in _OVER:
-        raise refused(Conflict, status)
+        raise refusal(Conflict, status)
     states.after(status, "sign")
     if signer.status == "canceled":
-        raise refused(Conflict, "not_needed")
+        raise refusal(Conflict, "not_needed")
     if party.status != "active":
-        raise refused(Conflict, "not_your_turn")
+        raise refusal(Conflict, "not_your_turn")
     return party, signer
 
 
@@ -77,5 +77,5 @@ def is_shown(packet: Packet, signer: Signer) -> bool:
     return packet.status in ("sent", "finalizing") and signer.status in ("notified", "viewed", "signed")
 
 
-def signer_told(signer: Signer) -> dict[str, str]:
+def signer_payload(signer: Signer) -> dict[str, str]:
     return {"id": signer.id, "name": signer.name, "email": signer.email}

@@ -10,11 +10,11 @@ import msgspec
 from msgspec.structs import replace
 
 from deedbox.kernel import jobs, limits
-from deedbox.kernel.crypto import Box
+from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.ids import new_id
-from deedbox.signing.action_context import Desk, Occasion, Office
+from deedbox.signing.action_context import ActionContext, ActionScope, SigningServices
 from deedbox.signing.actions import create_from_template, send
 from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import model, store, turns
@@ -26,8 +26,8 @@ from deedbox.signing.bulk.model import (
     Flaw,
     NewBulkSend,
     NewRow,
-    Place,
     ReadRow,
+    RowPosition,
 )
 from deedbox.signing.bulk.store import KnownRow
 from deedbox.signing.new_document import NewParty
@@ -47,7 +47,7 @@ class Start(NamedTuple):
     known_rows: Mapping[str, KnownRow]
 
 
-class Report(NamedTuple):
+class RowsReport(NamedTuple):
     """What came of checking every row."""
 
     rows: Sequence[CheckedRow]
@@ -64,9 +64,9 @@ class Report(NamedTuple):
             said = "; ".join(flaw.said() for flaw in first)
             raise BadRequest(f"{self.invalid} of {self.total} rows cannot be sent, so none is: {said}.{more}")
 
-    def flawless(self) -> "Report":
+    def flawless(self) -> "RowsReport":
         """The rows that can be sent, for whoever has seen the others and leaves them out."""
-        return Report(self.rows, [], len(self.rows), 0)
+        return RowsReport(self.rows, [], len(self.rows), 0)
 
 
 class _Plan(NamedTuple):
@@ -81,9 +81,9 @@ class _Plan(NamedTuple):
     """Known ones that say something else now."""
 
 
-def start(tx: Tx, office: Office, workspace_id: str, new: NewBulkSend) -> Start:
+def start(tx: Tx, services: SigningServices, workspace_id: str, new: NewBulkSend) -> Start:
     """What the request builds upon; Conflict if the name is taken by one with other words for all."""
-    known = store.named(tx, workspace_id, new.template_id, new.name)
+    known = store.find_by_name(tx, workspace_id, new.template_id, new.name)
     if known is not None and known.common != new.common:
         raise Conflict(
             f"The bulk send {new.name!r} of this template has another title, message, language, end or reminders."
@@ -91,18 +91,18 @@ def start(tx: Tx, office: Office, workspace_id: str, new: NewBulkSend) -> Start:
         )
     version = known.template_version if known else None
     template = create_from_template.ready(tx, workspace_id, new.template_id, version)
-    bulk_send_id = known.id if known else new_id("blk", office.clock.now())
+    bulk_send_id = known.id if known else new_id("blk", services.clock.now())
     return Start(new, workspace_id, bulk_send_id, template, known, store.known_rows(tx, known.id) if known else {})
 
 
-async def checked(office: Office, box: Box, begun: Start, rows: Iterator[ReadRow]) -> Report:
+async def check_rows(services: SigningServices, box: ValueCipher, begun: Start, rows: Iterator[ReadRow]) -> RowsReport:
     """Every row checked as if it were sent, by turns with whatever else the server does."""
-    check = _Check(office, box, begun)
-    await turns.take(check.each(rows), office.under_way)
+    check = _Check(services, box, begun)
+    await turns.take(check.each(rows), services.under_way)
     return check.report()
 
 
-def compared(tx: Tx, begun: Start, report: Report) -> Report:
+def compare(tx: Tx, begun: Start, report: RowsReport) -> RowsReport:
     """The report with the flaws that only a look at known rows shows; BadRequest if they are too many with these."""
     plan = _plan(tx, begun, report.rows)
     if begun.known:
@@ -115,23 +115,23 @@ def compared(tx: Tx, begun: Start, report: Report) -> Report:
     )
 
 
-def accept(desk: Desk, begun: Start, report: Report) -> BulkSend:
+def accept(ctx: ActionContext, begun: Start, report: RowsReport) -> BulkSend:
     """The bulk send with its rows queued; those that were sent or wait under the same keys are left as they are."""
     report.need_flawless()
-    known = store.named(desk.tx, desk.workspace_id, begun.new.template_id, begun.new.name)
+    known = store.find_by_name(ctx.tx, ctx.workspace_id, begun.new.template_id, begun.new.name)
     if (known and known.id) != (begun.known and begun.known.id):
         raise Conflict("A bulk send with this name was created at the same time. Try again.")
     if known is None:
-        return _made(desk, begun, report.rows)
-    plan = _plan(desk.tx, begun, report.rows)
+        return _made(ctx, begun, report.rows)
+    plan = _plan(ctx.tx, begun, report.rows)
     report._replace(flaws=plan.flaws, invalid=len(plan.flaws)).need_flawless()
-    return _joined(desk, known, begun.new, plan)
+    return _joined(ctx, known, begun.new, plan)
 
 
-def begin(desk: Desk, bulk_send: BulkSend) -> None:
+def begin(ctx: ActionContext, bulk_send: BulkSend) -> None:
     """The job that sends what is queued, of this round."""
     jobs.put(
-        desk.tx,
+        ctx.tx,
         jobs.NewJob(
             BULK_JOB,
             {"bulk_send_id": bulk_send.id, "round": bulk_send.round},
@@ -140,18 +140,18 @@ def begin(desk: Desk, bulk_send: BulkSend) -> None:
             workspace_id=bulk_send.workspace_id,
             max_attempts=limits.BULK_ATTEMPTS,
         ),
-        now=desk.now,
+        now=ctx.now,
     )
 
 
 class _Check:
     """Whether rows can be sent; each row has a key of its own."""
 
-    def __init__(self, office: Office, box: Box, begun: Start) -> None:
-        self._office = office
+    def __init__(self, services: SigningServices, box: ValueCipher, begun: Start) -> None:
+        self._services = services
         self._box = box
         self._begun = begun
-        self._keys: dict[str, Place] = {}
+        self._keys: dict[str, RowPosition] = {}
         self._found: list[CheckedRow] = []
         self._flaws: list[Flaw] = []
         self._total = 0
@@ -169,10 +169,10 @@ class _Check:
                 self._flaws += one[: limits.BULK_FLAWS - len(self._flaws)]
             yield
 
-    def report(self) -> Report:
+    def report(self) -> RowsReport:
         if not self._total:
             raise BadRequest("There are no rows")
-        return Report(self._found, self._flaws, self._total, self._total - len(self._found))
+        return RowsReport(self._found, self._flaws, self._total, self._total - len(self._found))
 
     def _row(self, read: ReadRow) -> CheckedRow | Sequence[Flaw]:
         """The row, or what is wrong with it."""
@@ -195,11 +195,11 @@ class _Check:
 
     def _try(self, row: NewRow) -> None:
         begun = self._begun
-        wanted = model.wanted(begun.new.template_id, begun.new.common, row)
+        wanted = model.to_request(begun.new.template_id, begun.new.common, row)
         people = [NewParty(role, model.people(row, role)) for role in row.roles]
-        send.need_mail_for_codes(people, self._office.notifier)
-        occasion = Occasion(begun.workspace_id, self._office.clock.now())
-        draft = create_from_template.drafted(occasion, begun.template, wanted, codes=_AnyCode())
+        send.need_mail_for_codes(people, self._services.notifier)
+        occasion = ActionScope(begun.workspace_id, self._services.clock.now())
+        draft = create_from_template.draft_document(occasion, begun.template, wanted, codes=_AnyCode())
         send.as_sent(draft, occasion.now)
 
 
@@ -226,35 +226,35 @@ def _plan(tx: Tx, begun: Start, rows: Sequence[CheckedRow]) -> _Plan:
     return _Plan(fresh, again, failed, flaws)
 
 
-def _made(desk: Desk, begun: Start, rows: Sequence[CheckedRow]) -> BulkSend:
+def _made(ctx: ActionContext, begun: Start, rows: Sequence[CheckedRow]) -> BulkSend:
     new, template, total = begun.new, begun.template.template, len(rows)
     made = BulkSend(
         id=begun.bulk_send_id,
-        workspace_id=desk.workspace_id,
+        workspace_id=ctx.workspace_id,
         name=new.name,
         template_id=template.id,
         template_version=template.version,
         status="queued",
         common=new.common,
         rows_per_minute=new.rows_per_minute,
-        actor=desk.actor,
+        actor=ctx.actor,
         counts=Counts(total, total, 0, 0, 0),
-        created_at=desk.at,
-        updated_at=desk.at,
+        created_at=ctx.at,
+        updated_at=ctx.at,
     )
-    store.add(desk.tx, made)
-    store.add_rows(desk.tx, made.id, rows, 0)
-    begin(desk, made)
+    store.add(ctx.tx, made)
+    store.add_rows(ctx.tx, made.id, rows, 0)
+    begin(ctx, made)
     return made
 
 
-def _joined(desk: Desk, known: BulkSend, new: NewBulkSend, plan: _Plan) -> BulkSend:
+def _joined(ctx: ActionContext, known: BulkSend, new: NewBulkSend, plan: _Plan) -> BulkSend:
     """The known bulk send with the rows that are new to it, and those that were not sent before."""
     counts, more = known.counts, len(plan.fresh) + len(plan.again)
     _need_room(known, len(plan.fresh))
     after = replace(known, rows_per_minute=new.rows_per_minute, next_at=known.next_at if new.rows_per_minute else 0)
     if more:
-        after = reopened(
+        after = reopen(
             after,
             model.after(known.status, "add"),
             Counts(
@@ -264,12 +264,12 @@ def _joined(desk: Desk, known: BulkSend, new: NewBulkSend, plan: _Plan) -> BulkS
                 counts.failed - plan.failed,
                 counts.canceled - (len(plan.again) - plan.failed),
             ),
-            desk.at,
+            ctx.at,
         )
-        store.add_rows(desk.tx, known.id, plan.fresh, counts.total)
-        store.queue_again(desk.tx, known.id, plan.again)
-        begin(desk, after)
-    store.change(desk.tx, known, after)
+        store.add_rows(ctx.tx, known.id, plan.fresh, counts.total)
+        store.queue_again(ctx.tx, known.id, plan.again)
+        begin(ctx, after)
+    store.change(ctx.tx, known, after)
     return after
 
 
@@ -281,7 +281,7 @@ def _need_room(known: BulkSend, fresh: int) -> None:
         )
 
 
-def reopened(bulk_send: BulkSend, status: model.Status, counts: Counts, at: str) -> BulkSend:
+def reopen(bulk_send: BulkSend, status: model.Status, counts: Counts, at: str) -> BulkSend:
     """The bulk send with rows to send, in a new round."""
     return replace(
         bulk_send,
@@ -294,7 +294,7 @@ def reopened(bulk_send: BulkSend, status: model.Status, counts: Counts, at: str)
     )
 
 
-def _twins(row: NewRow, twin: Place) -> str:
+def _twins(row: NewRow, twin: RowPosition) -> str:
     if row.key is not None:
         return f"{row.key[: limits.MISTAKE_CHARS]!r} is the key of {twin} too"
     return f"it says the same as {twin}; give both a key to send both"

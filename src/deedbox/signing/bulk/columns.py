@@ -23,14 +23,14 @@ _PERSON_TYPES = get_type_hints(NewSigner, include_extras=True)
 _NEEDED = NO_FORMULA
 
 
-class Known(NamedTuple):
+class KnownColumns(NamedTuple):
     """What headings may name of a template."""
 
     roles: Collection[str]
     labels: Collection[str]
 
     @classmethod
-    def of(cls, template: Template) -> "Known":
+    def of(cls, template: Template) -> "KnownColumns":
         """Its roles in their order, and the labels of its fields."""
         labels = dict.fromkeys(field.label for field in template.content.fields if field.label)
         return cls([role.name for role in template.content.roles], [*labels])
@@ -49,23 +49,23 @@ class Column(NamedTuple):
     type: Any = str
 
 
-def rows(file: IO[bytes], mapping: Mapping[str, str | None], known: Known, say: Say) -> Iterator[ReadRow]:
+def rows(file: IO[bytes], mapping: Mapping[str, str | None], known: KnownColumns, say: Say) -> Iterator[ReadRow]:
     """The rows of a CSV file, each as it is asked for; BadRequest if the headings do not fit the template."""
     lines = table.lines(file)
     headings = next(lines, None)
     if headings is None:
         raise BadRequest("The CSV file is empty")
-    if isinstance(headings, table.Unreadable):
+    if isinstance(headings, table.UnreadableLine):
         raise BadRequest(f"line {headings.number}: {headings.reason}")
     columns = meant(headings.cells, mapping, known, say)
     for index, line in enumerate(lines):
-        if isinstance(line, table.Unreadable):
+        if isinstance(line, table.UnreadableLine):
             yield ReadRow(index, line.number, None, [Flaw(index, line.number, None, line.reason)])
         else:
             yield _row(index, line, columns, say)
 
 
-def meant(headings: Sequence[str], mapping: Mapping[str, str | None], known: Known, say: Say) -> list[Column]:
+def meant(headings: Sequence[str], mapping: Mapping[str, str | None], known: KnownColumns, say: Say) -> list[Column]:
     """What each heading means; BadRequest, naming the heading, for one that fits nothing, or is missing."""
     names = [heading.strip() for heading in headings]
     while names and not names[-1]:
@@ -87,7 +87,7 @@ def meant(headings: Sequence[str], mapping: Mapping[str, str | None], known: Kno
     return columns
 
 
-def plain_meaning(heading: str, known: Known) -> bool:
+def is_plain(heading: str, known: KnownColumns) -> bool:
     """Whether the heading itself says what the column means, without anybody who says it."""
     try:
         return bool(_column(heading, heading, known, lambda _, error: str(error)))
@@ -95,7 +95,7 @@ def plain_meaning(heading: str, known: Known) -> bool:
         return False
 
 
-def _column(heading: str, name: str | None, known: Known, say: Say) -> Column:
+def _column(heading: str, name: str | None, known: KnownColumns, say: Say) -> Column:
     if name is None:
         return Column(heading, "ignored")
     kind, colon, rest = name.partition(":")
@@ -114,7 +114,7 @@ def _column(heading: str, name: str | None, known: Known, say: Say) -> Column:
     return _person_column(heading, name, known)
 
 
-def _person_column(heading: str, name: str, known: Known) -> Column:
+def _person_column(heading: str, name: str, known: KnownColumns) -> Column:
     found = _PERSON.fullmatch(name)
     if found is None or found["field"] not in _PERSON_TYPES:
         raise BadRequest(
@@ -131,7 +131,7 @@ def _person_column(heading: str, name: str, known: Known) -> Column:
     return Column(heading, "role", field, found["role"], number, _PERSON_TYPES[field])
 
 
-def _row(index: int, line: table.Line, columns: Sequence[Column], say: Say) -> ReadRow:
+def _row(index: int, line: table.TableLine, columns: Sequence[Column], say: Say) -> ReadRow:
     """The row that the cells make, or everything that is wrong with them."""
     cells, flaws = list(line.cells), list[Flaw]()
     while len(cells) > len(columns) and not cells[-1].strip():

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from deedbox.signing.bulk.columns import Known, plain_meaning
+from deedbox.signing.bulk.columns import KnownColumns, is_plain
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "email": ("email", "e mail", "mail", "email address", "e mail address", "mail address"),
@@ -21,7 +21,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 _NUMBERED = re.compile(r"(?P<number>[1-9][0-9]?)\s+|\s+(?P<last>[1-9][0-9]?)$")
 
 
-def guessed(headings: Sequence[str], known: Known) -> list[str | None]:
+def guess(headings: Sequence[str], known: KnownColumns) -> list[str | None]:
     """The meaning of each heading, as `columns` would name it; None for one to leave out. None is given twice."""
     found: list[str | None] = []
     for heading in headings:
@@ -30,13 +30,13 @@ def guessed(headings: Sequence[str], known: Known) -> list[str | None]:
     return found
 
 
-def missing(meanings: Sequence[str | None], known: Known) -> list[str]:
+def find_missing_roles(meanings: Sequence[str | None], known: KnownColumns) -> list[str]:
     """The roles for which no column holds the name, or none the address."""
     return [role for role in known.roles if {f"{role}.name", f"{role}.email"} - set(meanings)]
 
 
-def _meanings(heading: str, known: Known) -> Iterator[str]:
-    if plain_meaning(heading, known):
+def _meanings(heading: str, known: KnownColumns) -> Iterator[str]:
+    if is_plain(heading, known):
         yield heading
     said = _plain(heading)
     yield from (f"value:{label}" for label in known.labels if _plain(label) == said)

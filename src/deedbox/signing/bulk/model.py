@@ -202,11 +202,11 @@ class Flaw(msgspec.Struct, frozen=True):
 
     def said(self) -> str:
         """The flaw in one sentence."""
-        where = Place(self.index, self.line)
+        where = RowPosition(self.index, self.line)
         return f"{where}, {self.column}: {self.reason}" if self.column else f"{where}: {self.reason}"
 
 
-class Place(msgspec.Struct, frozen=True):
+class RowPosition(msgspec.Struct, frozen=True):
     """Where a row stands in what was sent."""
 
     index: int
@@ -228,11 +228,11 @@ class ReadRow(msgspec.Struct, frozen=True):
     flaws: Sequence[Flaw] = ()
 
     @property
-    def place(self) -> Place:
-        return Place(self.index, self.line)
+    def place(self) -> RowPosition:
+        return RowPosition(self.index, self.line)
 
 
-class Choice(Common, frozen=True, kw_only=True):
+class ColumnChoice(Common, frozen=True, kw_only=True):
     """What was said of the file so far."""
 
     name: Name
@@ -259,12 +259,12 @@ class KeptReport(msgspec.Struct, frozen=True):
         return self.total - self.invalid
 
 
-class Upload(msgspec.Struct, frozen=True):
+class BulkUpload(msgspec.Struct, frozen=True):
     id: str
     workspace_id: str
     template_id: Id
     file_name: str
-    choice: Choice | None
+    choice: ColumnChoice | None
     """None until someone has said what the columns mean."""
     report: KeptReport | None
     """None until the rows were checked with this choice."""
@@ -278,7 +278,7 @@ class Upload(msgspec.Struct, frozen=True):
 class CheckedRow(NamedTuple):
     """A row that can be sent."""
 
-    place: Place
+    place: RowPosition
     key: str
     digest: str
     """A hash of what it says, but for access codes."""
@@ -292,7 +292,7 @@ def people(row: NewRow, role: str) -> list[NewSigner]:
     return [given] if isinstance(given, NewSigner) else [*given]
 
 
-def wanted(template_id: str, common: Common, row: NewRow) -> FromTemplate:
+def to_request(template_id: str, common: Common, row: NewRow) -> FromTemplate:
     """The document that the row asks for."""
     return FromTemplate(
         template_id=template_id,

@@ -11,17 +11,17 @@ from msgspec.structs import replace
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import store as blobs
-from deedbox.kernel.crypto import Box
+from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Dialect, Tx
-from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
+from deedbox.kernel.errors import NotFound, ServiceError, Unavailable
 from deedbox.kernel.jobs import Work
 from deedbox.signing import sessions
-from deedbox.signing.action_context import Desk, Occasion, Office
+from deedbox.signing.action_context import ActionContext, ActionScope, SigningServices
 from deedbox.signing.actions import create_from_template, send
 from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import model, moves, store, turns
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS, BulkSend, NewRow
-from deedbox.signing.bulk.store import Outcome, QueuedRow
+from deedbox.signing.bulk.store import QueuedRow, RowOutcome
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import NewParty
 from deedbox.signing.sessions import HashedCodes
@@ -65,8 +65,8 @@ class _Opened(NamedTuple):
 
 
 class SendRows:
-    def __init__(self, office: Office, box: Box) -> None:
-        self._office = office
+    def __init__(self, services: SigningServices, box: ValueCipher) -> None:
+        self._services = services
         self._box = box
 
     async def run(self, work: Work) -> None:
@@ -75,10 +75,10 @@ class SendRows:
         template: ReadyTemplate | None = None
         progress = False
         for _ in range(limits.BULK_SLICES):
-            part = await self._office.db.read(lambda tx: _next(tx, workspace_id, bulk_send_id))
+            part = await self._services.db.read(lambda tx: _next(tx, workspace_id, bulk_send_id))
             if part is None or part.bulk_send.round != work.job.payload["round"]:
                 return
-            if part.bulk_send.next_at > self._office.clock.now().timestamp():
+            if part.bulk_send.next_at > self._services.clock.now().timestamp():
                 await work.put_off(datetime.fromtimestamp(part.bulk_send.next_at, UTC), progress=progress)
                 return
             try:
@@ -89,11 +89,11 @@ class SendRows:
                 await self._refuse(part, error.message)
             except _Stopped:
                 continue
-        await work.put_off(self._office.clock.now(), progress=progress)
+        await work.put_off(self._services.clock.now(), progress=progress)
 
     async def _template(self, bulk_send: BulkSend) -> ReadyTemplate:
         one = bulk_send
-        return await self._office.db.read(
+        return await self._services.db.read(
             lambda tx: create_from_template.ready(tx, one.workspace_id, one.template_id, one.template_version)
         )
 
@@ -101,14 +101,14 @@ class SendRows:
         """Notes that none of these rows can be sent."""
         with contextlib.suppress(_Stopped):
             drafted = [_Drafted(row, error=_cut(reason)) for row in part.rows]
-            await self._store(part.bulk_send, drafted, None, self._office.clock.now())
+            await self._store(part.bulk_send, drafted, None, self._services.clock.now())
 
     async def _send(self, part: _Slice, template: ReadyTemplate) -> None:
-        now = self._office.clock.now()
+        now = self._services.clock.now()
         opened = [await self._opened(part.bulk_send, row) for row in part.rows]
         drafting = (self._drafted(part.bulk_send, one, template, now) for one in opened)
-        drafted = await turns.take(drafting, self._office.under_way)
-        await self._office.under_way.passed()
+        drafted = await turns.take(drafting, self._services.under_way)
+        await self._services.under_way.passed()
         try:
             await self._store(part.bulk_send, drafted, template, now)
         except (_Stopped, Unavailable, NotFound, asyncio.CancelledError):
@@ -122,7 +122,7 @@ class SendRows:
         try:
             new = _ROW.decode(self._box.decrypt(row.content, place))
             people = [NewParty(role, model.people(new, role)) for role in new.roles]
-            send.need_mail_for_codes(people, self._office.notifier)
+            send.need_mail_for_codes(people, self._services.notifier)
             return _Opened(row, new, await sessions.hashed_codes(people))
         except Unavailable:
             raise
@@ -134,10 +134,10 @@ class SendRows:
     ) -> _Drafted:
         if isinstance(opened, _Drafted):
             return opened
-        wanted = model.wanted(bulk_send.template_id, bulk_send.common, opened.new)
+        wanted = model.to_request(bulk_send.template_id, bulk_send.common, opened.new)
         try:
-            draft = create_from_template.drafted(
-                Occasion(bulk_send.workspace_id, now), template, wanted,
+            draft = create_from_template.draft_document(
+                ActionScope(bulk_send.workspace_id, now), template, wanted,
                 source="bulk", bulk_send_id=bulk_send.id, codes=opened.codes,
             )  # fmt: skip
             return _Drafted(opened.row, _Sending(draft, send.as_sent(draft, now)))
@@ -160,50 +160,50 @@ class SendRows:
         self, bulk_send: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate | None, now: datetime
     ) -> None:
         def write(tx: Tx) -> None:
-            with self._office.desk(tx, bulk_send.workspace_id, bulk_send.actor, now) as desk:
-                _sent(desk, bulk_send, drafted, template)
+            with self._services.action(tx, bulk_send.workspace_id, bulk_send.actor, now) as ctx:
+                _sent(ctx, bulk_send, drafted, template)
 
         # Not serializable: PostgreSQL takes new rows side by side in an index for a conflict, and a slice would lose to
         # nearly every single document. All that it decides upon is in the bulk send's row, which it changes.
-        await self._office.db.write(write, isolation="repeatable read")
+        await self._services.db.write(write, isolation="repeatable read")
 
 
-def _sent(desk: Desk, seen: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate | None) -> None:
+def _sent(ctx: ActionContext, seen: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate | None) -> None:
     """The rows with their documents, people, links, mails and events: all of it in one transaction."""
-    bulk_send = store.find(desk.tx, seen.workspace_id, seen.id)
+    bulk_send = store.find(ctx.tx, seen.workspace_id, seen.id)
     if bulk_send is None or bulk_send.round != seen.round or (bulk_send.status, "send") not in model.MOVES:
         raise _Stopped
-    if template is not None and not templates.hold(desk.tx, seen.workspace_id, seen.template_id):
+    if template is not None and not templates.hold(ctx.tx, seen.workspace_id, seen.template_id):
         raise NotFound("Template does not exist")
-    if not store.are_queued(desk.tx, seen.id, [one.row.number for one in drafted]):
+    if not store.all_in_queue(ctx.tx, seen.id, [one.row.number for one in drafted]):
         raise _Stopped
-    _create_all(desk, template, [one.sending for one in drafted if one.sending])
+    _create_all(ctx, template, [one.sending for one in drafted if one.sending])
     outcomes = [_outcome(one) for one in drafted]
-    store.settle(desk.tx, seen.id, outcomes)
-    after = _counted(bulk_send, outcomes, desk)
-    store.change(desk.tx, bulk_send, after)
+    store.settle(ctx.tx, seen.id, outcomes)
+    after = _counted(bulk_send, outcomes, ctx)
+    store.change(ctx.tx, bulk_send, after)
     if after.status == "completed":
-        moves.tell_end(desk, after)
+        moves.emit_end(ctx, after)
 
 
-def _outcome(drafted: _Drafted) -> Outcome:
+def _outcome(drafted: _Drafted) -> RowOutcome:
     document_id = drafted.sending.sent.first.id if drafted.sending else None
-    return Outcome(drafted.row.number, document_id, drafted.error)
+    return RowOutcome(drafted.row.number, document_id, drafted.error)
 
 
-def _create_all(desk: Desk, template: ReadyTemplate | None, sending: Sequence[_Sending]) -> None:
+def _create_all(ctx: ActionContext, template: ReadyTemplate | None, sending: Sequence[_Sending]) -> None:
     """As `create_from_template.create`, for many: hardly more statements than for one."""
     if template is None or not sending:
         return
     ids = [one.sent.first.id for one in sending]
-    blobs.share(desk.tx, template.hashes, ids)
-    stored = desk.add_all([one.sent for one in sending], {document_id: [] for document_id in ids})
+    blobs.share(ctx.tx, template.hashes, ids)
+    stored = ctx.add_all([one.sent for one in sending], {document_id: [] for document_id in ids})
     for one, packet in zip(sending, stored, strict=True):
-        desk.record(packet.first, "document.created", create_from_template.created(packet.first))
-        send.announce(desk, one.draft, packet)
+        ctx.record(packet.first, "document.created", create_from_template.creation_details(packet.first))
+        send.announce(ctx, one.draft, packet)
 
 
-def _counted(bulk_send: BulkSend, outcomes: Sequence[Outcome], desk: Desk) -> BulkSend:
+def _counted(bulk_send: BulkSend, outcomes: Sequence[RowOutcome], ctx: ActionContext) -> BulkSend:
     """The bulk send as these rows leave it: completed with the last, else waiting as its pace says."""
     failed = sum(one.document_id is None for one in outcomes)
     sent = len(outcomes) - failed
@@ -212,10 +212,10 @@ def _counted(bulk_send: BulkSend, outcomes: Sequence[Outcome], desk: Desk) -> Bu
         counts, queued=counts.queued - sent - failed, sent=counts.sent + sent, failed=counts.failed + failed
     )
     after = replace(
-        bulk_send, status=model.after(bulk_send.status, "send"), counts=counts, updated_at=desk.at,
-        next_at=_next_at(bulk_send, len(outcomes), desk.now.timestamp()),
+        bulk_send, status=model.after(bulk_send.status, "send"), counts=counts, updated_at=ctx.at,
+        next_at=_next_at(bulk_send, len(outcomes), ctx.now.timestamp()),
     )  # fmt: skip
-    return after if counts.queued else replace(after, status="completed", completed_at=desk.at)
+    return after if counts.queued else replace(after, status="completed", completed_at=ctx.at)
 
 
 def _next(tx: Tx, workspace_id: str, bulk_send_id: str) -> _Slice | None:
@@ -223,7 +223,7 @@ def _next(tx: Tx, workspace_id: str, bulk_send_id: str) -> _Slice | None:
     bulk_send = store.find(tx, workspace_id, bulk_send_id)
     if bulk_send is None or (bulk_send.status, "send") not in model.MOVES:
         return None
-    rows = store.queued(tx, bulk_send_id, _together(bulk_send, tx.dialect))
+    rows = store.next_rows(tx, bulk_send_id, _together(bulk_send, tx.dialect))
     return _Slice(bulk_send, rows) if rows else None
 
 
@@ -245,7 +245,7 @@ def _next_at(bulk_send: BulkSend, rows: int, now: float) -> float:
 
 def _failed(bulk_send: BulkSend, row: QueuedRow, error: Exception) -> _Drafted:
     """The row with the reason why it is not sent; what is no fault of the row's content goes to the log."""
-    if isinstance(error, DeedboxError):
+    if isinstance(error, ServiceError):
         return _Drafted(row, error=_cut(error.message))
     log.error("a row cannot be sent", exception=error, bulk_send=bulk_send.id, row=row.number)
     return _Drafted(row, error="The server could not make a document of it. See the log.")

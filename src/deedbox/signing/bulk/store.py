@@ -12,14 +12,14 @@ from deedbox.kernel.db.rows import insert, insert_all
 from deedbox.kernel.errors import Conflict
 from deedbox.signing.bulk.model import (
     BulkSend,
+    BulkUpload,
     CheckedRow,
-    Choice,
+    ColumnChoice,
     Common,
     Counts,
     KeptReport,
     Row,
     RowStatus,
-    Upload,
 )
 
 _COUNTS = Counts.__struct_fields__
@@ -31,7 +31,7 @@ _BULK_SEND = ", ".join([*_PLAIN, "common", *_COUNTS])
 _ROW = "number, row_key, status, document_id, error"
 _COMMON = msgspec.json.Decoder(Common)
 _UPLOAD = "id, workspace_id, template_id, file_name, choice, report, created_at"
-_CHOICE, _REPORT = msgspec.json.Decoder(Choice), msgspec.json.Decoder(KeptReport)
+_CHOICE, _REPORT = msgspec.json.Decoder(ColumnChoice), msgspec.json.Decoder(KeptReport)
 
 
 class KnownRow(NamedTuple):
@@ -49,7 +49,7 @@ class QueuedRow(NamedTuple):
     content: bytes
 
 
-class Outcome(NamedTuple):
+class RowOutcome(NamedTuple):
     """What became of a row: the document, or why there is none."""
 
     number: int
@@ -66,7 +66,7 @@ def find(tx: Tx, workspace_id: str, bulk_send_id: str) -> BulkSend | None:
     return _bulk_send(row) if row else None
 
 
-def named(tx: Tx, workspace_id: str, template_id: str, name: str) -> BulkSend | None:
+def find_by_name(tx: Tx, workspace_id: str, template_id: str, name: str) -> BulkSend | None:
     """The one bulk send of this name from this template."""
     sql = (
         f"select {_BULK_SEND} from bulk_sends where workspace_id = :workspace_id and template_id = :template_id"
@@ -143,7 +143,7 @@ def queue_again(tx: Tx, bulk_send_id: str, rows: Sequence[CheckedRow]) -> None:
         )
 
 
-def queued(tx: Tx, bulk_send_id: str, most: int) -> list[QueuedRow]:
+def next_rows(tx: Tx, bulk_send_id: str, most: int) -> list[QueuedRow]:
     """The next rows to send."""
     rows = tx.all(
         "select number, row_key, content from bulk_rows where bulk_send_id = :id and status = 'queued'"
@@ -154,7 +154,7 @@ def queued(tx: Tx, bulk_send_id: str, most: int) -> list[QueuedRow]:
     return [QueuedRow(row[0], row[1], bytes(row[2])) for row in rows]
 
 
-def are_queued(tx: Tx, bulk_send_id: str, numbers: Sequence[int]) -> bool:
+def all_in_queue(tx: Tx, bulk_send_id: str, numbers: Sequence[int]) -> bool:
     """Whether all of these rows still wait to be sent."""
     named = {f"n{place}": number for place, number in enumerate(numbers)}
     row = tx.one(
@@ -166,7 +166,7 @@ def are_queued(tx: Tx, bulk_send_id: str, numbers: Sequence[int]) -> bool:
     return row is not None and row[0] == len(numbers)
 
 
-def settle(tx: Tx, bulk_send_id: str, outcomes: Sequence[Outcome]) -> None:
+def settle(tx: Tx, bulk_send_id: str, outcomes: Sequence[RowOutcome]) -> None:
     """What became of queued rows. Of one that is sent, what it said is forgotten."""
     sent: list[Mapping[str, Value]] = []
     failed: list[Mapping[str, Value]] = []
@@ -203,14 +203,14 @@ def rows(tx: Tx, bulk_send_id: str, status: RowStatus | None, after: int, most: 
 # files whose columns are being named
 
 
-def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
+def upload(tx: Tx, workspace_id: str, upload_id: str) -> BulkUpload | None:
     sql = f"select {_UPLOAD} from bulk_uploads where id = :id and workspace_id = :workspace_id"
     row = tx.one(sql, id=upload_id, workspace_id=workspace_id)
     if row is None:
         return None
     (id, workspace, template_id, file_name, choice, report, created_at) = row
     said, found = _CHOICE.decode(choice) if choice else None, _REPORT.decode(report) if report else None
-    return Upload(id, workspace, template_id, file_name, said, found, created_at)
+    return BulkUpload(id, workspace, template_id, file_name, said, found, created_at)
 
 
 def upload_content(tx: Tx, upload_id: str) -> bytes | None:
@@ -219,12 +219,12 @@ def upload_content(tx: Tx, upload_id: str) -> bytes | None:
     return bytes(row[0]) if row else None
 
 
-def add_upload(tx: Tx, upload: Upload, encrypted: bytes) -> None:
+def add_upload(tx: Tx, upload: BulkUpload, encrypted: bytes) -> None:
     names = ("id", "workspace_id", "template_id", "file_name", "created_at")
     insert(tx, "bulk_uploads", {**{name: getattr(upload, name) for name in names}, "content": encrypted})
 
 
-def change_upload(tx: Tx, upload_id: str, choice: Choice, report: KeptReport | None) -> None:
+def change_upload(tx: Tx, upload_id: str, choice: ColumnChoice, report: KeptReport | None) -> None:
     sql = "update bulk_uploads set choice = :choice, report = :report where id = :id"
     told = msgspec.json.encode(report).decode() if report else None
     tx.run(sql, id=upload_id, choice=msgspec.json.encode(choice).decode(), report=told)

@@ -17,7 +17,7 @@ _NAMES = {"utf-8-sig": "UTF-8", "utf-8": "UTF-8", "cp1252": "Windows-1252"}
 _ARCHIVE = b"PK\x03\x04"
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """One line of the table."""
 
     number: int
@@ -25,14 +25,14 @@ class Line(NamedTuple):
     cells: Sequence[str]
 
 
-class Unreadable(NamedTuple):
+class UnreadableLine(NamedTuple):
     """A line that cannot be read."""
 
     number: int
     reason: str
 
 
-def lines(file: IO[bytes]) -> Iterator[Line | Unreadable]:
+def lines(file: IO[bytes]) -> Iterator[TableLine | UnreadableLine]:
     """The lines that hold anything, the headings first; BadRequest if it is no CSV at all, or has too many lines."""
     encoding = _encoding(file)
     file.seek(0)
@@ -104,7 +104,7 @@ def _width(headings: str, separator: str) -> int:
         return 0
 
 
-def _read(text: TextIO, separator: str, skipped: int) -> Iterator[Line | Unreadable]:
+def _read(text: TextIO, separator: str, skipped: int) -> Iterator[TableLine | UnreadableLine]:
     csv.field_size_limit(limits.BULK_CELL_CHARS)  # no other part of the server reads CSV
     for _ in range(skipped):
         text.readline()
@@ -117,12 +117,12 @@ def _read(text: TextIO, separator: str, skipped: int) -> Iterator[Line | Unreada
         except StopIteration:
             return
         except (csv.Error, _NotText) as error:
-            yield Unreadable(begins, _reason(error, begins, source.number))
+            yield UnreadableLine(begins, _reason(error, begins, source.number))
             continue
         if len(cells) > limits.BULK_COLUMNS:
-            yield Unreadable(begins, f"more than {limits.BULK_COLUMNS} columns")
+            yield UnreadableLine(begins, f"more than {limits.BULK_COLUMNS} columns")
         elif any(map(str.strip, cells)):
-            yield Line(begins, cells)
+            yield TableLine(begins, cells)
 
 
 class _NotText(Exception):

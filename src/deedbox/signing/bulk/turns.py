@@ -6,12 +6,12 @@ from typing import TypeVar
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.kernel.in_flight import UnderWay
+from deedbox.kernel.in_flight import RequestsInFlight
 
 T = TypeVar("T")
 
 
-async def take(steps: Iterator[T], under_way: UnderWay) -> list[T]:
+async def take(steps: Iterator[T], under_way: RequestsInFlight) -> list[T]:
     """What all the steps give, some milliseconds of them in a row, between which requests go first, for some seconds in
     all. In a thread: one long step stops nobody either."""
     taken: list[T] = []

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
-from deedbox.kernel.crypto import Box
+from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.rotation import EncryptedColumn
-from deedbox.signing.action_context import Desk, Office
+from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.bulk import accept, columns, store, table
-from deedbox.signing.bulk.accept import Report, Start
-from deedbox.signing.bulk.columns import Known, Say
-from deedbox.signing.bulk.model import BulkSend, Choice, Flaw, KeptReport, Upload
+from deedbox.signing.bulk.accept import RowsReport, Start
+from deedbox.signing.bulk.columns import KnownColumns, Say
+from deedbox.signing.bulk.model import BulkSend, BulkUpload, ColumnChoice, Flaw, KeptReport
 
 ENCRYPTED_UPLOADS = EncryptedColumn(
     table="bulk_uploads", key_columns=("id",), column="content", place="bulk_uploads.content:{id}"
@@ -36,14 +36,14 @@ class Head(NamedTuple):
     """The first text that stands under each heading."""
 
 
-class Received(NamedTuple):
-    upload: Upload
+class ReceivedUpload(NamedTuple):
+    upload: BulkUpload
     encrypted: bytes
 
 
-class Checked(NamedTuple):
+class CheckedUpload(NamedTuple):
     begun: Start
-    report: Report
+    report: RowsReport
 
     @property
     def version(self) -> int:
@@ -59,7 +59,7 @@ class BadRow(NamedTuple):
     cells: Sequence[str]
 
 
-def find(tx: Tx, workspace_id: str, upload_id: str) -> Upload:
+def find(tx: Tx, workspace_id: str, upload_id: str) -> BulkUpload:
     """The workspace's upload; another's is not there at all."""
     found = store.upload(tx, workspace_id, upload_id)
     if found is None:
@@ -67,7 +67,7 @@ def find(tx: Tx, workspace_id: str, upload_id: str) -> Upload:
     return found
 
 
-def keep(tx: Tx, upload: Upload, encrypted: bytes) -> None:
+def keep(tx: Tx, upload: BulkUpload, encrypted: bytes) -> None:
     """The upload with its file; of too many in one workspace, the oldest go."""
     store.add_upload(tx, upload, encrypted)
     store.drop_uploads_but(tx, upload.workspace_id, limits.BULK_UPLOADS)
@@ -78,17 +78,19 @@ def prune(tx: Tx, *, now: datetime) -> int:
     return store.prune_uploads(tx, instant(now - timedelta(hours=limits.BULK_UPLOAD_HOURS)))
 
 
-async def received(box: Box, workspace_id: str, template_id: str, name: str, content: bytes, now: datetime) -> Received:
+async def receive(
+    box: ValueCipher, workspace_id: str, template_id: str, name: str, content: bytes, now: datetime
+) -> ReceivedUpload:
     """The file, encrypted to be kept; BadRequest if it is no table."""
     await asyncio.to_thread(head_of, content)
-    upload = Upload(new_id("upl", now), workspace_id, template_id, name, None, None, instant(now))
+    upload = BulkUpload(new_id("upl", now), workspace_id, template_id, name, None, None, instant(now))
     place = ENCRYPTED_UPLOADS.place.format(id=upload.id)
-    return Received(upload, await asyncio.to_thread(box.encrypt, content, place))
+    return ReceivedUpload(upload, await asyncio.to_thread(box.encrypt, content, place))
 
 
-async def content_of(office: Office, box: Box, upload: Upload) -> bytes:
+async def content_of(services: SigningServices, box: ValueCipher, upload: BulkUpload) -> bytes:
     """The bytes of the file."""
-    encrypted = await office.db.read(lambda tx: store.upload_content(tx, upload.id))
+    encrypted = await services.db.read(lambda tx: store.upload_content(tx, upload.id))
     if encrypted is None:
         raise NotFound("The file is not here any more. Choose it again.")
     return await asyncio.to_thread(box.decrypt, encrypted, ENCRYPTED_UPLOADS.place.format(id=upload.id))
@@ -100,36 +102,38 @@ def head_of(content: bytes) -> Head:
     first = next(lines, None)
     if first is None:
         raise BadRequest("The CSV file is empty")
-    if isinstance(first, table.Unreadable):
+    if isinstance(first, table.UnreadableLine):
         raise BadRequest(f"line {first.number}: {first.reason}")
     headings = [heading.strip() for heading in first.cells]
     while headings and not headings[-1]:
         headings.pop()
-    some = [line.cells for line in islice(lines, _SAMPLE_LINES) if isinstance(line, table.Line)]
+    some = [line.cells for line in islice(lines, _SAMPLE_LINES) if isinstance(line, table.TableLine)]
     return Head(headings, [_sample(number, some) for number in range(len(headings))])
 
 
-async def checked(office: Office, box: Box, upload: Upload, choice: Choice, say: Say) -> Checked:
+async def check_upload(
+    services: SigningServices, box: ValueCipher, upload: BulkUpload, choice: ColumnChoice, say: Say
+) -> CheckedUpload:
     """Every row of the file checked as if it were sent."""
     new = choice.bulk_send(upload.template_id)
-    begun = await office.db.read(lambda tx: accept.start(tx, office, upload.workspace_id, new))
-    content = await content_of(office, box, upload)
+    begun = await services.db.read(lambda tx: accept.start(tx, services, upload.workspace_id, new))
+    content = await content_of(services, box, upload)
     meant = _by_heading(head_of(content).headings, choice.meanings)
-    rows = columns.rows(io.BytesIO(content), meant, Known.of(begun.template.template), say)
-    report = await accept.checked(office, box, begun, rows)
-    return Checked(begun, await office.db.read(lambda tx: accept.compared(tx, begun, report)))
+    rows = columns.rows(io.BytesIO(content), meant, KnownColumns.of(begun.template.template), say)
+    report = await accept.check_rows(services, box, begun, rows)
+    return CheckedUpload(begun, await services.db.read(lambda tx: accept.compare(tx, begun, report)))
 
 
-def note(tx: Tx, upload: Upload, choice: Choice, found: Checked) -> None:
+def note(tx: Tx, upload: BulkUpload, choice: ColumnChoice, found: CheckedUpload) -> None:
     """Keeps what was said of the file, and what came of it."""
     report = found.report
     store.change_upload(tx, upload.id, choice, KeptReport(report.total, report.invalid, report.flaws, found.version))
 
 
-def send(desk: Desk, upload: Upload, found: Checked) -> BulkSend:
+def send(ctx: ActionContext, upload: BulkUpload, found: CheckedUpload) -> BulkSend:
     """The bulk send of all rows that can be sent; the file is not needed any more."""
-    made = accept.accept(desk, found.begun, found.report.flawless())
-    store.drop_upload(desk.tx, upload.id)
+    made = accept.accept(ctx, found.begun, found.report.flawless())
+    store.drop_upload(ctx.tx, upload.id)
     return made
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from deedbox.signing import sessions
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.model import Packet
 from deedbox.signing.notifier import SealedDocument, SealedFiles
 
 
-def announce(desk: Desk, packet: Packet, sealed: Sequence[SealedDocument]) -> None:
+def announce(ctx: ActionContext, packet: Packet, sealed: Sequence[SealedDocument]) -> None:
     """Tells those who signed or get a copy, each with a link of their own, and the sender."""
     heard = [signer.id for _, signer in packet.signers() if signer.status == "signed" or signer.role == "cc"]
-    tokens = {signer_id: sessions.link_by_mail(desk.tx, signer_id, desk.notifier, now=desk.now) for signer_id in heard}
+    tokens = {signer_id: sessions.link_by_mail(ctx.tx, signer_id, ctx.notifier, now=ctx.now) for signer_id in heard}
     files = SealedFiles(sealed, tokens, packet.certificate_sha256)
-    desk.notifier.completed(desk.tx, packet, files, now=desk.now)
+    ctx.notifier.completed(ctx.tx, packet, files, now=ctx.now)

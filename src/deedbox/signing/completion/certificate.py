@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from deedbox import i18n
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
@@ -16,8 +16,8 @@ from deedbox.pdf.completion import (
     CertifiedEvent,
     CertifiedFile,
     CertifiedSigner,
-    Completion,
-    Told,
+    CompletionCertificate,
+    LabeledText,
 )
 from deedbox.pdf.signed_input import EarlierSignature
 from deedbox.signing.completion.facts import (
@@ -26,16 +26,16 @@ from deedbox.signing.completion.facts import (
     as_in,
     consent_of,
     host_of,
-    pages_seen,
+    list_seen_pages,
     shown_at,
     signed_fields,
     trail_since,
     voucher_of,
 )
-from deedbox.signing.completion.marks import pages_told
-from deedbox.signing.field_value import printed
+from deedbox.signing.completion.marks import describe_pages
+from deedbox.signing.field_value import format_value
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
-from deedbox.signing.store.sealed import SealedFile
+from deedbox.signing.store.sealed import SealedHashes
 
 _COMINGS = (
     "signer.link_made",
@@ -60,11 +60,11 @@ class Certified(NamedTuple):
 
 def completion(
     facts: Facts, certified: Certified, images: Mapping[str, bytes], address: str, completed_at: str
-) -> Completion:
+) -> CompletionCertificate:
     """What the certificate tells; `images` are the drawn and uploaded signatures and the logo, by their hash."""
     document, language, rows = facts.document, facts.packet.language, _rows(facts)
     code = document.verification_code or ""
-    return Completion(
+    return CompletionCertificate(
         title=document.title,
         document_id=document.id,
         verification_code=code,
@@ -95,12 +95,12 @@ def _branded(facts: Facts, images: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def packet_completion(
-    sealed: Sequence[tuple[Facts, SealedFile]], images: Mapping[str, bytes], address: str, completed_at: str
-) -> Completion:
+    sealed: Sequence[tuple[Facts, SealedHashes]], images: Mapping[str, bytes], address: str, completed_at: str
+) -> CompletionCertificate:
     """What the certificate of a whole packet tells: its documents with their hashes, and all people once."""
     known = [facts for facts, _ in sealed]
     packet, document = known[0].packet, known[0].document
-    return Completion(
+    return CompletionCertificate(
         title=packet.title,
         document_id=packet.id,
         verification_code="",
@@ -125,7 +125,7 @@ def packet_completion(
     )
 
 
-def _document(facts: Facts, made: SealedFile, address: str) -> CertifiedDocument:
+def _document(facts: Facts, made: SealedHashes, address: str) -> CertifiedDocument:
     document, code = facts.document, facts.document.verification_code or ""
     return CertifiedDocument(
         title=document.title,
@@ -146,9 +146,9 @@ def _in_all(told: Sequence[CertifiedSigner], known: Sequence[Facts]) -> Certifie
     steps = [step for step in first.steps if step.label != table["pages_shown"]]
     for label in (table["shown"], table["pages_shown"]):
         for title, one in zip(titles, told, strict=True):
-            steps += [Told(f"{label}: {title}", step.text) for step in one.steps if step.label == label]
+            steps += [LabeledText(f"{label}: {title}", step.text) for step in one.steps if step.label == label]
     values = [
-        Told(f"{title}: {value.label}", value.text)
+        LabeledText(f"{title}: {value.label}", value.text)
         for title, one in zip(titles, told, strict=True)
         for value in one.values
     ]
@@ -199,8 +199,8 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         status="shown" if dated["shown"] else _status(signer),
         role=_role(facts, table, signer),
         steps=(
-            *(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments),
-            *([Told(table["pages_shown"], _pages_shown(facts, signer))] if signer.viewed_at else []),
+            *(LabeledText(table[name], _when(language, at, signer.time_zone)) for name, at in moments),
+            *([LabeledText(table["pages_shown"], _pages_shown(facts, signer))] if signer.viewed_at else []),
         ),
         signed_at=_when(language, signer.signed_at, signer.time_zone),
         address=str(act.get("address", "")),
@@ -248,7 +248,7 @@ def _role(facts: Facts, table: Mapping[str, str], signer: Signer) -> str:
 def _pages_shown(facts: Facts, signer: Signer) -> str:
     """How many of the pages were served to the signer's device, of how many there are."""
     pages = sum(file.pages for file in facts.document.files)
-    return f"{len(pages_seen(facts, signer))} / {pages}"
+    return f"{len(list_seen_pages(facts, signer))} / {pages}"
 
 
 def _text_shown(facts: Facts, signer: Signer) -> str | None:
@@ -257,7 +257,7 @@ def _text_shown(facts: Facts, signer: Signer) -> str | None:
     return next((entry.at for entry in rows if entry.actor == signer.id), None)
 
 
-def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:
+def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[LabeledText]:
     language = facts.packet.language
     table = i18n.of_use(language, "certificate")
     for field in signed_fields(facts, party, signer):
@@ -265,21 +265,21 @@ def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:
             label = field.label or table[f"field.{field.type}"]
             if field.is_button:
                 label = field.group or label
-            yield Told(label, _value(facts, table, field, language))
+            yield LabeledText(label, _value(facts, table, field, language))
 
 
 def _value(facts: Facts, table: Mapping[str, str], field: Field, language: str) -> str:
     if field.type == "attachment":
         file = next(one for one in facts.document.attachments if one.field_id == field.id)
-        return f"{file.name} · {pages_told(facts.document, field.id, language)} · SHA-256 {file.sha256}"
+        return f"{file.name} · {describe_pages(facts.document, field.id, language)} · SHA-256 {file.sha256}"
     if field.is_button:
         return field.label or ""
     if field.type == "checkbox":
         return table["yes"] if field.value == "true" else table["no"]
-    return printed(field.type, field.value or "", language)
+    return format_value(field.type, field.value or "", language)
 
 
-def _rows(facts: Facts) -> list[Entry]:
+def _rows(facts: Facts) -> list[TrailEntry]:
     """The rows on the certificate: views of single pages, and comings if they are thousands, are evidence alone."""
     rows = [entry for entry in facts.trail if entry.act != "signer.page_viewed"]
     if len(rows) > limits.CERTIFICATE_EVENTS:
@@ -287,7 +287,7 @@ def _rows(facts: Facts) -> list[Entry]:
     return rows
 
 
-def _events(rows: Sequence[Entry], packet: Packet) -> tuple[CertifiedEvent, ...]:
+def _events(rows: Sequence[TrailEntry], packet: Packet) -> tuple[CertifiedEvent, ...]:
     """The rows with the names that people had at the time: from the last one back, through each correction."""
     known = {signer.id: signer.name for _, signer in packet.signers()}
     told: list[CertifiedEvent] = []
@@ -298,7 +298,7 @@ def _events(rows: Sequence[Entry], packet: Packet) -> tuple[CertifiedEvent, ...]
     return tuple(reversed(told))
 
 
-def _event(entry: Entry, known: Mapping[str, str]) -> CertifiedEvent:
+def _event(entry: TrailEntry, known: Mapping[str, str]) -> CertifiedEvent:
     told = entry.detail.get("signer")
     actor = known.get(entry.actor, entry.actor)
     named = known.get(str(told), "") if told is not None else ""

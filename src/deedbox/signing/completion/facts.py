@@ -7,7 +7,7 @@ import msgspec
 
 from deedbox.authority import issue
 from deedbox.evidence import file as proof
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
@@ -15,7 +15,7 @@ from deedbox.kernel.errors import NotFound
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.action_context import document_of
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import Brand, Document, Field, Packet, Party, Signer, attached_pages, first_page
+from deedbox.signing.model import Document, Field, Packet, Party, Signer, WorkspaceBrand, attached_pages, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
 
@@ -28,16 +28,16 @@ _SHOWN = "document.viewed"
 class Facts(msgspec.Struct, frozen=True):
     """Everything that is known of a document whose signers are done."""
 
-    brand: Brand
+    brand: WorkspaceBrand
     packet: Packet
     document: Document
     paper: Blob
-    trail: list[Entry]
+    trail: list[TrailEntry]
     attached: list[Blob]
     """The PDFs that are joined behind the paper, in the order of the document's attachments."""
 
 
-def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
+def gather(tx: Tx, workspace_id: str, document_id: str) -> Facts:
     packet, document = document_of(tx, workspace_id, document_id)
     if document.paper_sha256 is None:
         raise NotFound("The document has no file")
@@ -57,27 +57,28 @@ def up_to(facts: Facts, head: str) -> Facts:
     return msgspec.structs.replace(facts, trail=facts.trail[:rows])
 
 
-class Statement(msgspec.Struct, frozen=True):
+class EvidenceStatement(msgspec.Struct, frozen=True):
     """What the evidence says beside the trail, and the hash by which the trail vouches for it."""
 
-    document: proof.Document
-    parties: list[proof.Party]
-    signers: list[proof.Signer]
+    document: proof.DocumentEvidence
+    parties: list[proof.PartyEvidence]
+    signers: list[proof.SignerEvidence]
     sha256: str
 
 
-def statement(facts: Facts, marked: Blob) -> Statement:
-    document = proof.Document(
+def statement(facts: Facts, marked: Blob) -> EvidenceStatement:
+    document = proof.DocumentEvidence(
         id=facts.document.id,
         title=facts.document.title,
         originals=[
-            proof.Original(
+            proof.OriginalEvidence(
                 id=file.id,
                 name=file.name,
                 sha256=file.sha256,
                 size_bytes=file.size_bytes,
                 signatures=[
-                    msgspec.convert(one, proof.EarlierSignature, from_attributes=True) for one in file.signatures
+                    msgspec.convert(one, proof.EarlierSignatureEvidence, from_attributes=True)
+                    for one in file.signatures
                 ],
                 pages=file.pages,
                 removed=[*file.removed],
@@ -87,9 +88,11 @@ def statement(facts: Facts, marked: Blob) -> Statement:
         prepared=proof.Bytes(sha256=facts.paper.sha256, size_bytes=facts.paper.size_bytes),
         attachments=_attachments(facts.document),
         marked=proof.Bytes(sha256=marked.sha256, size_bytes=marked.size_bytes),
-        sender=proof.Sender(name=facts.packet.sender, company=facts.packet.company, email=facts.packet.sender_email),
+        sender=proof.SenderEvidence(
+            name=facts.packet.sender, company=facts.packet.company, email=facts.packet.sender_email
+        ),
         fields=[
-            proof.Field(
+            proof.FieldEvidence(
                 id=field.id,
                 type=field.type,
                 label=field.label,
@@ -101,7 +104,7 @@ def statement(facts: Facts, marked: Blob) -> Statement:
         ],
     )
     parties = [
-        proof.Party(
+        proof.PartyEvidence(
             id=party.id,
             name=party.name,
             order=party.order,
@@ -112,11 +115,15 @@ def statement(facts: Facts, marked: Blob) -> Statement:
         for party in facts.packet.parties
     ]
     signers = [_proved(facts, party, as_in(facts, signer)) for party, signer in facts.packet.signers()]
-    return Statement(document, parties, signers, proof.statement_sha256(document, parties, signers))
+    return EvidenceStatement(document, parties, signers, proof.statement_sha256(document, parties, signers))
 
 
 def evidence(
-    statement: Statement, facts: Facts, files: list[proof.SealedFile], identity: SealIdentity, root_pem: bytes
+    statement: EvidenceStatement,
+    facts: Facts,
+    files: list[proof.SealedFileEvidence],
+    identity: SealIdentity,
+    root_pem: bytes,
 ) -> proof.Evidence:
     """The evidence of the document, with the trail up to the moment of sealing; nobody vouches for it yet."""
     chain = [identity.certificate_der, *identity.chain_ders]
@@ -127,7 +134,7 @@ def evidence(
         signers=statement.signers,
         audit=facts.trail,
         head=facts.trail[-1].hash,
-        seal=proof.Seal(
+        seal=proof.SealEvidence(
             files=files,
             certificates=[issue.pem([der]).decode() for der in chain if issue.pem([der]) != root_pem],
             root=root_pem.decode(),
@@ -156,16 +163,16 @@ def as_in(facts: Facts, signer: Signer) -> Signer:
     return msgspec.structs.replace(signer, signed_at=None, signature=None, initials=None)
 
 
-def consent_of(signer: Signer, act: dict[str, Any]) -> proof.Consent | None:
+def consent_of(signer: Signer, act: dict[str, Any]) -> proof.ConsentEvidence | None:
     """What the signer or approver agreed to, in the words that were shown."""
     if signer.signed_at is None:
         return None
     text = str(act["consent"])
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    return proof.Consent(text=text, sha256=sha256, at=act.get("consented_at", signer.signed_at))
+    return proof.ConsentEvidence(text=text, sha256=sha256, at=act.get("consented_at", signer.signed_at))
 
 
-def trail_since(facts: Facts, signer: Signer) -> list[Entry]:
+def trail_since(facts: Facts, signer: Signer) -> list[TrailEntry]:
     """The trail since the signer's address is what it is: before it was corrected, someone else had their link."""
     corrected = [
         position
@@ -175,7 +182,7 @@ def trail_since(facts: Facts, signer: Signer) -> list[Entry]:
     return facts.trail[max(corrected, default=0) :]
 
 
-def pages_seen(facts: Facts, signer: Signer) -> list[int]:
+def list_seen_pages(facts: Facts, signer: Signer) -> list[int]:
     """The pages of the paper that the signer was served, by what the trail tells."""
     seen = set()
     for entry in trail_since(facts, signer):
@@ -185,17 +192,17 @@ def pages_seen(facts: Facts, signer: Signer) -> list[int]:
     return sorted(seen)
 
 
-def voucher_of(act: dict[str, Any]) -> proof.Voucher | None:
+def voucher_of(act: dict[str, Any]) -> proof.VoucherEvidence | None:
     """The key whose holder vouches for the signer: the one that made the link by which they came, code or no code."""
     if "key" not in act:
         return None
-    return proof.Voucher(key_id=str(act["key"]["id"]), key_name=str(act["key"]["name"]))
+    return proof.VoucherEvidence(key_id=str(act["key"]["id"]), key_name=str(act["key"]["name"]))
 
 
-def _attachments(document: Document) -> list[proof.Attachment]:
+def _attachments(document: Document) -> list[proof.AttachmentEvidence]:
     pages = attached_pages(document)
     return [
-        proof.Attachment(
+        proof.AttachmentEvidence(
             field_id=one.field_id,
             signer_id=one.signer_id,
             name=one.name,
@@ -223,11 +230,11 @@ def signed_fields(facts: Facts, party: Party, signer: Signer) -> list[Field]:
     return [field for field in own_fields(facts.document, party, signer) if not field.party_id or field.id in shared]
 
 
-def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
+def _proved(facts: Facts, party: Party, signer: Signer) -> proof.SignerEvidence:
     act = act_of(facts, signer)
     fields = signed_fields(facts, party, signer)
-    pages = pages_seen(facts, signer)
-    return proof.Signer(
+    pages = list_seen_pages(facts, signer)
+    return proof.SignerEvidence(
         id=signer.id,
         party_id=party.id,
         name=signer.name,
@@ -237,7 +244,7 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         delegated_to=signer.delegated_to,
         consent=consent_of(signer, act),
         marks=[
-            proof.Mark(
+            proof.MarkEvidence(
                 field_id=field.id,
                 kind=made.kind,
                 text=made.text,

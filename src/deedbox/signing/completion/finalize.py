@@ -7,16 +7,16 @@ from datetime import datetime
 import msgspec
 
 from deedbox.evidence import file as evidence
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.kernel import jobs, limits
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
-from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.jobs import Work
 from deedbox.signing import parties, states
-from deedbox.signing.action_context import SERVER, Desk, Office, document_in
+from deedbox.signing.action_context import SERVER, ActionContext, SigningServices, document_in
 from deedbox.signing.completion import certify_packet, facts, upgrade, verify_sealed
 from deedbox.signing.completion.announce import announce
 from deedbox.signing.completion.certificate import Certified
@@ -28,7 +28,7 @@ from deedbox.signing.model import Document, Seal
 from deedbox.signing.notifier import SealedDocument
 from deedbox.signing.preparation.join import join
 from deedbox.signing.store import audit, documents, sealed
-from deedbox.signing.store.sealed import SealedFile
+from deedbox.signing.store.sealed import SealedHashes
 
 FINALIZE_JOB = "finalize"
 _SEALING = "document.sealing"
@@ -37,19 +37,19 @@ _SEALING = "document.sealing"
 class _Made(msgspec.Struct, frozen=True):
     """Everything that completing stores."""
 
-    sealed: Received
-    certificate: Received
-    evidence: Received
+    sealed: ReceivedBlob
+    certificate: ReceivedBlob
+    evidence: ReceivedBlob
     seal: Seal
     head: str
     at: datetime
     """The time of completion that the certificate tells, and so the record too."""
 
 
-def plan(desk: Desk, document: Document) -> None:
+def plan(ctx: ActionContext, document: Document) -> None:
     """The document is sealed before anything else is done."""
     jobs.enqueue(
-        desk.tx,
+        ctx.tx,
         jobs.NewJob(
             FINALIZE_JOB,
             {"document_id": document.id},
@@ -58,19 +58,19 @@ def plan(desk: Desk, document: Document) -> None:
             unique_key=f"{FINALIZE_JOB}:{document.id}",
             workspace_id=document.workspace_id,
         ),
-        now=desk.now,
+        now=ctx.now,
     )
 
 
 class Finalize:
-    def __init__(self, office: Office, sealer: Sealer, certifier: Certifier) -> None:
-        self._office, self._sealer, self._certifier = office, sealer, certifier
-        self._db, self._blobs, self._clock = office.db, office.blobs, office.clock
+    def __init__(self, services: SigningServices, sealer: Sealer, certifier: Certifier) -> None:
+        self._services, self._sealer, self._certifier = services, sealer, certifier
+        self._db, self._blobs, self._clock = services.db, services.blobs, services.clock
 
     async def run(self, work: Work) -> None:
         """The handler of finalize jobs."""
         workspace_id, document_id = work.named("document_id")
-        known = await self._db.read(lambda tx: facts.gathered(tx, workspace_id, document_id))
+        known = await self._db.read(lambda tx: facts.gather(tx, workspace_id, document_id))
         if known.document.status != "finalizing":
             return  # an attempt before this one has done it
         try:
@@ -105,9 +105,11 @@ class Finalize:
             demand_timestamp=document.require_timestamp,
         )
         made = await held.enter_async_context(self._sealer.sealed(marked, document.workspace_id, request))
-        report = await verify_sealed.demand_authentic(self._office, made.received.blob, marked, document, head)
-        root = await self._office.certificates.root_pem()
-        told = facts.evidence(statement, known, [verify_sealed.named(made.received.blob, report)], made.identity, root)
+        report = await verify_sealed.demand_authentic(self._services, made.received.blob, marked, document, head)
+        root = await self._services.certificates.root_pem()
+        told = facts.evidence(
+            statement, known, [verify_sealed.as_evidence(made.received.blob, report)], made.identity, root
+        )
         proof = await self._kept(await signed_evidence(told, made.identity), held)
         at = self._clock.now()
         about = Certified(made.received.blob, made.seal, report.signatures[0].timestamp_time or "", head)
@@ -118,58 +120,58 @@ class Finalize:
         """The paper with every mark on its pages."""
         paper = await self._joined(known, held) if known.attached else known.paper
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
-        async with streamed(self._blobs, paper) as data:
-            await self._office.workshop.mark(data, marks(known, images), incoming.write)
+        async with open_stream(self._blobs, paper) as data:
+            await self._services.workshop.mark(data, marks(known, images), incoming.write)
         return await incoming.lend()
 
     async def _joined(self, known: Facts, held: AsyncExitStack) -> Blob:
         """The paper with what the signers have attached behind it: its own pages keep their numbers."""
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
-        await join(self._blobs, self._office.workshop, [known.paper, *known.attached], incoming.write)
+        await join(self._blobs, self._services.workshop, [known.paper, *known.attached], incoming.write)
         return await incoming.lend()
 
-    async def _kept(self, content: bytes, held: AsyncExitStack) -> Received:
+    async def _kept(self, content: bytes, held: AsyncExitStack) -> ReceivedBlob:
         incoming = await held.enter_async_context(self._blobs.receive(limits.EVIDENCE_BYTES))
         await incoming.write(content)
         return await incoming.finish()
 
-    def _state(self, tx: Tx, document: Document, statement_sha256: str) -> list[Entry]:
+    def _state(self, tx: Tx, document: Document, statement_sha256: str) -> list[TrailEntry]:
         """The trail, whose last row says what is to be sealed; an attempt before may have written it."""
         documents.hold(tx, document.workspace_id, document.packet_id)
         trail = audit.trail(tx, document.id)
         if trail[-1].act == _SEALING and trail[-1].detail.get(evidence.STATEMENT) == statement_sha256:
             return trail
-        with self._office.desk(tx, document.workspace_id) as desk:
-            return [*trail, desk.record(document, _SEALING, {evidence.STATEMENT: statement_sha256}, actor=SERVER)]
+        with self._services.action(tx, document.workspace_id) as ctx:
+            return [*trail, ctx.record(document, _SEALING, {evidence.STATEMENT: statement_sha256}, actor=SERVER)]
 
     def _complete(self, tx: Tx, document: Document, made: _Made) -> None:
-        with self._office.desk(tx, document.workspace_id, now=made.at) as desk:
-            complete(desk, document.id, made)
+        with self._services.action(tx, document.workspace_id, now=made.at) as ctx:
+            complete(ctx, document.id, made)
 
 
-def complete(desk: Desk, document_id: str, made: _Made) -> Document:
+def complete(ctx: ActionContext, document_id: str, made: _Made) -> Document:
     """The document, completed: its files are stored, and everyone is told, or the last of a packet certifies it."""
-    packet = desk.packet_of(document_id)
+    packet = ctx.packet_of(document_id)
     document = document_in(packet, document_id)
-    completed = states.moved(document, "complete", desk.at, seal=made.seal, error=None)
+    completed = states.move(document, "complete", ctx.at, seal=made.seal, error=None)
     after = packet.with_document(completed)
     if packet.lone:
-        after = parties.copied(after, desk.at)
-    desk.save(packet, after)
+        after = parties.complete_copies(after, ctx.at)
+    ctx.save(packet, after)
     received = [made.sealed, made.certificate, made.evidence]
-    file, certificate, proof = blobs.adopt_all(desk.tx, received, document_id, desk.now)
-    stored = SealedFile(file.sha256, file.size_bytes, certificate.sha256, proof.sha256, made.head, desk.at)
-    sealed.keep(desk.tx, document_id, stored)
+    file, certificate, proof = blobs.adopt_all(ctx.tx, received, document_id, ctx.now)
+    stored = SealedHashes(file.sha256, file.size_bytes, certificate.sha256, proof.sha256, made.head, ctx.at)
+    sealed.keep(ctx.tx, document_id, stored)
     hashes = {
         verify_sealed.SEALED_SHA256: file.sha256,
         verify_sealed.CERTIFICATE_SHA256: certificate.sha256,
     }
-    desk.record(completed, verify_sealed.COMPLETED, hashes, actor=SERVER)
+    ctx.record(completed, verify_sealed.COMPLETED, hashes, actor=SERVER)
     if made.seal.degraded:
-        upgrade.plan(desk, completed)
-    desk.emit("document.completed", packet, completed, sha256=file.sha256)
+        upgrade.plan(ctx, completed)
+    ctx.emit("document.completed", packet, completed, sha256=file.sha256)
     if packet.lone:
-        announce(desk, after, [SealedDocument(completed, file.sha256, certificate.sha256)])
+        announce(ctx, after, [SealedDocument(completed, file.sha256, certificate.sha256)])
     elif all(one.status == "completed" for one in after.documents):
-        certify_packet.plan(desk, after)
+        certify_packet.plan(ctx, after)
     return completed

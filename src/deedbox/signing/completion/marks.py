@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 
 from deedbox import i18n
 from deedbox.kernel.clock import moment
-from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.marks import Mark, Marks, PageRect
 from deedbox.signing import show_if
 from deedbox.signing.completion.facts import Facts
-from deedbox.signing.field_value import options_on_page, printed
+from deedbox.signing.field_value import format_value, options_on_page
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Document, Field, Signer, attached_pages, first_page
 from deedbox.signing.parties import find_signer
@@ -30,20 +30,20 @@ def _options(facts: Facts, field: Field) -> Iterator[Mark]:
     page = first_page(facts.document, field.file_id) + field.page
     size, options = options_on_page(facts.document, field)
     for one in options:
-        yield Mark("radio", Place(page, *one.circle), text="✓" if one.text == field.value else "")
-        yield Mark("text", Place(page, *one.label), text=one.text, font_size=size)
+        yield Mark("radio", PageRect(page, *one.circle), text="✓" if one.text == field.value else "")
+        yield Mark("text", PageRect(page, *one.label), text=one.text, font_size=size)
 
 
 def _mark(facts: Facts, field: Field) -> Mark | None:
     if field.value is None or (field.type == "radio" and field.is_choice):
         return None
     language = facts.packet.language
-    place = Place(first_page(facts.document, field.file_id) + field.page, field.x, field.y, field.w, field.h)
+    place = PageRect(first_page(facts.document, field.file_id) + field.page, field.x, field.y, field.w, field.h)
     if field.type not in ("signature", "initials"):
         ticked = field.type not in ("checkbox", "radio") or field.value == "true"
-        text = printed(field.type, field.value, language)
+        text = format_value(field.type, field.value, language)
         if field.type == "attachment":
-            text = pages_told(facts.document, field.id, language)
+            text = describe_pages(facts.document, field.id, language)
         return Mark(field.type, place, text=text, font_size=field.font_size) if ticked else None
     # Of a signature, the value is who signed.
     _, signer = find_signer(facts.packet, field.value)
@@ -61,7 +61,7 @@ def _mark(facts: Facts, field: Field) -> Mark | None:
     )
 
 
-def pages_told(document: Document, field_id: str, language: str) -> str:
+def describe_pages(document: Document, field_id: str, language: str) -> str:
     """Where the file of the field lies behind the paper."""
     pages = attached_pages(document)[field_id]
     name = "mark.attachment" if len(pages) > 1 else "mark.attachment_page"

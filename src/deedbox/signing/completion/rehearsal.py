@@ -6,19 +6,19 @@ from deedbox.authority import Trusted, issue
 from deedbox.authority.issue import Addresses
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
-from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.cms import Signer
-from deedbox.pdf.marks import Mark, Marks, Place
-from deedbox.pdf.pdf_sandbox import Workshop
+from deedbox.pdf.cms import CmsSigner
+from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.pdf_sandbox import PdfSandbox
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.signing.completion import verify_sealed
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from deedbox.signing.new_document import NewField
-from deedbox.signing.preparation import Paper
+from deedbox.signing.preparation import PreparedDocument
 from deedbox.signing.preparation.join import join
 from deedbox.signing.store import documents
 
@@ -27,18 +27,18 @@ _REQUEST = SealRequest(document_id="rehearsal", audit_head="0" * 64, name="Rehea
 
 
 class Rehearsal:
-    def __init__(self, db: Database, blobs: Blobs, clock: Clock, workshop: Workshop) -> None:
+    def __init__(self, db: Database, blobs: Blobs, clock: Clock, workshop: PdfSandbox) -> None:
         self._db, self._blobs, self._clock, self._workshop = db, blobs, clock, workshop
         self._stage = _Stage(clock)
         self._sealer = Sealer(blobs, workshop, self._stage, clock)
 
-    async def check(self, paper: Paper, fields: Sequence[NewField]) -> None:
+    async def check(self, paper: PreparedDocument, fields: Sequence[NewField]) -> None:
         """Raises BadRequest if the paper, with marks where its fields lie, cannot be sealed so that the seal holds."""
         sha256 = paper.pdf.blob.sha256
         if await self._db.read(lambda tx: documents.is_paper(tx, sha256)):
             return  # another document has shown that it can
         async with self._blobs.receive(limits.PREPARED_FILE_BYTES) as incoming:
-            async with streamed(self._blobs, paper.pdf.blob) as data:
+            async with open_stream(self._blobs, paper.pdf.blob) as data:
                 await self._workshop.mark(data, _marks(paper, fields), incoming.write)
             await self._seal(await incoming.lend())
 
@@ -82,7 +82,7 @@ class _Stage:
         now = self._clock.now()
         if self._made is None or now >= self._until:
             root = issue.make_root("Rehearsal", now=now)
-            issuing = issue.make_issuing(root, "Rehearsal", _NOWHERE, now=now)
+            issuing = issue.issue_intermediate(root, "Rehearsal", _NOWHERE, now=now)
             timestamp_unit = issue.make_timestamp_unit(root, "Rehearsal", _NOWHERE, now=now)
             seal = issue.make_seal(issuing, "Rehearsal", _NOWHERE, now=now)
             crls = [
@@ -91,18 +91,18 @@ class _Stage:
             ]
             self._until = now + issue.ISSUING_CRL_LIFE / 2
             identity = SealIdentity(seal.key, seal.der, [issuing.der, root.der], crls)
-            self._made = identity, Timestamper(Signer(timestamp_unit.key, timestamp_unit.der, [root.der]), crls[:1])
+            self._made = identity, Timestamper(CmsSigner(timestamp_unit.key, timestamp_unit.der, [root.der]), crls[:1])
         return self._made
 
 
-def _marks(paper: Paper, fields: Sequence[NewField]) -> Marks:
+def _marks(paper: PreparedDocument, fields: Sequence[NewField]) -> Marks:
     """A mark in every field that lies on a page; one that does not is refused where fields are placed."""
     before = [sum(len(file.sizes) for file in paper.files[:number]) for number in range(len(paper.files))]
     wanted = [*fields, *paper.tags]
     marks = [
         Mark(
             field.type,
-            Place(before[field.file_number] + field.page, field.x, field.y, field.w, field.h),
+            PageRect(before[field.file_number] + field.page, field.x, field.y, field.w, field.h),
             text="Rehearsal",
         )
         for field in wanted

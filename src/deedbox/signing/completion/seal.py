@@ -13,13 +13,13 @@ from deedbox.authority import pkcs11
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.evidence import file as evidence
 from deedbox.kernel import limits, log
-from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
-from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.blobs import Blob, Blobs, Incoming, ReceivedBlob
+from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.sandbox import SandboxFailed, Sink
 from deedbox.pdf import seal
-from deedbox.pdf.pdf_sandbox import Workshop
-from deedbox.pdf.seal import Order, Part, Prepared, SealIdentity, Signature
+from deedbox.pdf.pdf_sandbox import PdfSandbox
+from deedbox.pdf.seal import Part, PendingSignature, PreparedSeal, SealIdentity, SealParameters
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.signing.model import Seal
 
@@ -38,8 +38,8 @@ class SealRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Rather no seal than one without a time-stamp from the configured authority."""
 
 
-class Sealed(NamedTuple):
-    received: Received
+class SealedOutcome(NamedTuple):
+    received: ReceivedBlob
     seal: Seal
     identity: SealIdentity
     """What it was sealed with."""
@@ -56,7 +56,7 @@ class Sealer:
     def __init__(
         self,
         blobs: Blobs,
-        workshop: Workshop,
+        workshop: PdfSandbox,
         certificates: Identities,
         clock: Clock,
         remote: RemoteTimestamper | None = None,
@@ -68,7 +68,7 @@ class Sealer:
         self._remote = remote
 
     @asynccontextmanager
-    async def sealed(self, file: Blob, workspace_id: str, request: SealRequest) -> AsyncIterator[Sealed]:
+    async def sealed(self, file: Blob, workspace_id: str, request: SealRequest) -> AsyncIterator[SealedOutcome]:
         """The file with its seal, durable, to be adopted before the end of this, and what the seal is worth.
 
         BadRequest or SandboxFailed if the file cannot be sealed; TimestampFailed if one was demanded in vain."""
@@ -82,15 +82,15 @@ class Sealer:
             signature = await _signed(half.digest(prepared), identity)
             token, foreign = await self._token(signature.digest, own, request, now)
             await half.finish(prepared, signature.with_timestamp(token))
-            yield Sealed(await incoming.finish(), self._worth(identity, foreign=foreign), identity)
+            yield SealedOutcome(await incoming.finish(), self._worth(identity, foreign=foreign), identity)
 
     def _asked(self, request: SealRequest) -> bool:
         """Whether another authority is asked for the time-stamp."""
         return self._remote is not None and request.part == "document"
 
-    async def _prepare(self, file: Blob, order: Order, half: "_HeldBack") -> Prepared:
+    async def _prepare(self, file: Blob, order: SealParameters, half: "_HeldBack") -> PreparedSeal:
         sink = Sink(_most_bytes(file), half.write)
-        async with streamed(self._blobs, file) as data:
+        async with open_stream(self._blobs, file) as data:
             return await self._workshop.prepare_seal(data, order, sink)
 
     async def _token(self, digest: bytes, own: Timestamper, request: SealRequest, now: datetime) -> tuple[bytes, bool]:
@@ -122,13 +122,15 @@ async def signed_evidence(told: evidence.Evidence, identity: SealIdentity) -> by
     return evidence.encode(msgspec.structs.replace(told, signature=b64encode(signature).decode()))
 
 
-async def _signed(digest: bytes, identity: SealIdentity) -> Signature:
-    return await pkcs11.with_key(identity, lambda: Signature(digest, identity))
+async def _signed(digest: bytes, identity: SealIdentity) -> PendingSignature:
+    return await pkcs11.with_key(identity, lambda: PendingSignature(digest, identity))
 
 
-def _order(identity: SealIdentity, own: Timestamper, request: SealRequest, now: datetime, *, asked: bool) -> Order:
+def _order(
+    identity: SealIdentity, own: Timestamper, request: SealRequest, now: datetime, *, asked: bool
+) -> SealParameters:
     token_bytes = max(own.most_bytes, limits.TSA_TOKEN_BYTES) if asked else own.most_bytes
-    return Order(
+    return SealParameters(
         room=seal.room_for(identity, token_bytes),
         signed_at=now,
         certificates=[identity.certificate_der, *identity.chain_ders, *own.certificate_ders],
@@ -165,7 +167,7 @@ class _HeldBack:
         await self._incoming.write(self._last)
         self._last = piece
 
-    def digest(self, prepared: Prepared) -> bytes:
+    def digest(self, prepared: PreparedSeal) -> bytes:
         """The digest of everything but the gap; SandboxFailed if the gap is not where it was said to be."""
         at, length, last = prepared.contents_at, prepared.contents_length, self._last
         gap = (0, at - 1, at + length + 1, self._taken + len(last) - (at + length + 1))
@@ -174,7 +176,7 @@ class _HeldBack:
         self._hash.update(last[length + 2 :])
         return self._hash.digest()
 
-    async def finish(self, prepared: Prepared, cms_der: bytes) -> None:
+    async def finish(self, prepared: PreparedSeal, cms_der: bytes) -> None:
         """Stores the last piece with the signature in its gap."""
-        digits = seal.filled(prepared, cms_der)
+        digits = seal.hex_contents(prepared, cms_der)
         await self._incoming.write(b"<%b>" % digits + self._last[len(digits) + 2 :])

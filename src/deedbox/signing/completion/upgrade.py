@@ -13,16 +13,16 @@ import msgspec
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.evidence import file as evidence
 from deedbox.kernel import jobs, limits
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.pdf import timestamp, timestamp_again
-from deedbox.pdf.report import Report
+from deedbox.pdf.report import VerificationReport
 from deedbox.pdf.timestamp_again import LastSeal
-from deedbox.signing.action_context import SERVER, Desk, Office, document_of
+from deedbox.signing.action_context import SERVER, ActionContext, SigningServices, document_of
 from deedbox.signing.completion import certify_packet, verify_sealed
 from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
@@ -33,20 +33,20 @@ from deedbox.signing.store import documents, sealed
 UPGRADE_JOB = "upgrade_seal"
 
 
-def plan(desk: Desk, document: Document) -> None:
+def plan(ctx: ActionContext, document: Document) -> None:
     """A degraded seal gets the time-stamp of the configured authority as soon as that gives one."""
     jobs.enqueue(
-        desk.tx,
+        ctx.tx,
         jobs.NewJob(
             UPGRADE_JOB,
             {"document_id": document.id},
-            run_at=desk.now + timedelta(seconds=limits.UPGRADE_FIRST_SECONDS),
+            run_at=ctx.now + timedelta(seconds=limits.UPGRADE_FIRST_SECONDS),
             priority=jobs.BULK,
             max_attempts=limits.UPGRADE_ATTEMPTS,
             unique_key=f"{UPGRADE_JOB}:{document.id}",
             workspace_id=document.workspace_id,
         ),
-        now=desk.now,
+        now=ctx.now,
     )
 
 
@@ -61,32 +61,32 @@ class _Degraded(msgspec.Struct, frozen=True):
 
 
 class _Made(msgspec.Struct, frozen=True):
-    file: Received
-    certificate: Received
-    evidence: Received
+    file: ReceivedBlob
+    certificate: ReceivedBlob
+    evidence: ReceivedBlob
     seal: Seal
     timestamped_at: str
 
 
 class Upgrade:
-    def __init__(self, office: Office, certifier: Certifier, remote: RemoteTimestamper | None) -> None:
-        self._office, self._certifier, self._remote = office, certifier, remote
-        self._blobs, self._clock = office.blobs, office.clock
+    def __init__(self, services: SigningServices, certifier: Certifier, remote: RemoteTimestamper | None) -> None:
+        self._services, self._certifier, self._remote = services, certifier, remote
+        self._blobs, self._clock = services.blobs, services.clock
         self._asking = asyncio.Lock()
         self._failed: tuple[datetime, TimestampFailed] | None = None
 
     async def run(self, work: Work) -> None:
         """The handler of upgrade jobs: TimestampFailed, and so another attempt, while the authority gives nothing."""
         workspace_id, document_id = work.named("document_id")
-        found = await self._office.db.read(lambda tx: _degraded(tx, workspace_id, document_id))
+        found = await self._services.db.read(lambda tx: _degraded(tx, workspace_id, document_id))
         if found is None:
             return  # an attempt before this one has done it
         async with AsyncExitStack() as held:
             made = await self._made(found, held)
 
             def replace(tx: Tx) -> None:
-                with self._office.desk(tx, workspace_id) as desk:
-                    _replace(desk, found, made)
+                with self._services.action(tx, workspace_id) as ctx:
+                    _replace(ctx, found, made)
 
             await work.finish(replace)
 
@@ -98,7 +98,7 @@ class Upgrade:
         except BadRequest as error:  # the file will not be another one at the next attempt
             raise GiveUp(error.message) from error
         file = await self._written(found.file, gap, digits, held)
-        report = await verify_sealed.demand_authentic(self._office, file.blob, None, found.document, found.head)
+        report = await verify_sealed.demand_authentic(self._services, file.blob, None, found.document, found.head)
         # As for any seal with another authority's time-stamp: the file does not tell whether that was revoked.
         seal = msgspec.structs.replace(found.seal, level="B-T", timestamped=True, degraded=False)
         at = instant(timestamp.made_at(token))
@@ -107,12 +107,14 @@ class Upgrade:
         proof = await self._proof(found, file.blob, report, held)
         return _Made(file, certificate, proof, seal, at)
 
-    async def _proof(self, found: _Degraded, file: Blob, report: Report, held: AsyncExitStack) -> Received:
+    async def _proof(
+        self, found: _Degraded, file: Blob, report: VerificationReport, held: AsyncExitStack
+    ) -> ReceivedBlob:
         """The evidence file, which names the new file beside the one before, vouched for anew."""
         told = evidence.parse(await self._blobs.read(found.evidence.location, limits.EVIDENCE_BYTES))
-        files = [*told.seal.files, verify_sealed.named(file, report)]
+        files = [*told.seal.files, verify_sealed.as_evidence(file, report)]
         told = msgspec.structs.replace(told, seal=msgspec.structs.replace(told.seal, files=files))
-        identity = await self._office.certificates.seal_identity(found.document.workspace_id)
+        identity = await self._services.certificates.seal_identity(found.document.workspace_id)
         incoming = await held.enter_async_context(self._blobs.receive(limits.EVIDENCE_BYTES))
         await incoming.write(await signed_evidence(told, identity))
         return await incoming.finish()
@@ -138,7 +140,7 @@ class Upgrade:
         tail = [piece async for piece in self._blobs.open_range(file.location, before, file.size_bytes - before)]
         return timestamp_again.last_seal(b"".join(tail), before)
 
-    async def _written(self, file: Blob, gap: LastSeal, digits: bytes, held: AsyncExitStack) -> Received:
+    async def _written(self, file: Blob, gap: LastSeal, digits: bytes, held: AsyncExitStack) -> ReceivedBlob:
         incoming = await held.enter_async_context(self._blobs.receive(file.size_bytes))
         async for piece in self._blobs.open_range(file.location, 0, gap.contents_at):
             await incoming.write(piece)
@@ -158,24 +160,24 @@ def _degraded(tx: Tx, workspace_id: str, document_id: str) -> _Degraded | None:
     return _Degraded(document, document.seal, file, proof, kept.head)
 
 
-def _replace(desk: Desk, found: _Degraded, made: _Made) -> None:
+def _replace(ctx: ActionContext, found: _Degraded, made: _Made) -> None:
     """Whoever looks sees the file, its certificate and the word on its seal change together.
 
     Those before stay stored: they were given out, and are what they were."""
     document = found.document
     received = [made.file, made.certificate, made.evidence]
-    file, certificate, proof = blobs.adopt_all(desk.tx, received, document.id, desk.now)
+    file, certificate, proof = blobs.adopt_all(ctx.tx, received, document.id, ctx.now)
     new = sealed.Restamped(file.sha256, certificate.sha256, proof.sha256)
-    if not sealed.replace(desk.tx, document.id, found.file.sha256, new):
+    if not sealed.replace(ctx.tx, document.id, found.file.sha256, new):
         raise Conflict("The sealed file was replaced at this very moment")
-    documents.change_document(desk.tx, document, msgspec.structs.replace(document, seal=made.seal, updated_at=desk.at))
+    documents.change_document(ctx.tx, document, msgspec.structs.replace(document, seal=made.seal, updated_at=ctx.at))
     detail = {
         verify_sealed.SEALED_SHA256: file.sha256,
         verify_sealed.CERTIFICATE_SHA256: certificate.sha256,
         "replaced_sha256": found.file.sha256,
         "stamped_at": made.timestamped_at,
     }
-    desk.record(document, verify_sealed.RESTAMPED, detail, actor=SERVER)
-    packet = desk.packet_of(document.id)
+    ctx.record(document, verify_sealed.RESTAMPED, detail, actor=SERVER)
+    packet = ctx.packet_of(document.id)
     if packet.completed_at is not None:  # whose certificate names the file before
-        certify_packet.plan(desk, packet, cause=file.sha256)
+        certify_packet.plan(ctx, packet, cause=file.sha256)

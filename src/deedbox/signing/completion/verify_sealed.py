@@ -10,22 +10,22 @@ import msgspec
 from deedbox.authority import Trusted
 from deedbox.evidence import chain
 from deedbox.evidence import file as evidence
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
-from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.threads import in_thread
 from deedbox.pdf import judge, sealed_form
 from deedbox.pdf import report as reports
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.judge import Anchors
-from deedbox.pdf.pdf_sandbox import Workshop
-from deedbox.pdf.report import Checks, Report
+from deedbox.pdf.pdf_sandbox import PdfSandbox
+from deedbox.pdf.report import Checks, VerificationReport
 from deedbox.pdf.sealed_form import SealedForm
-from deedbox.signing.action_context import Office
+from deedbox.signing.action_context import SigningServices
 from deedbox.signing.model import Document
 from deedbox.signing.store import audit, documents, sealed
 
@@ -43,14 +43,18 @@ _REPLACED = (
 )
 
 
-async def report(workshop: Workshop, blobs: Blobs, file: Blob, trusted: Trusted, *, now: datetime) -> Report:
+async def report(
+    workshop: PdfSandbox, blobs: Blobs, file: Blob, trusted: Trusted, *, now: datetime
+) -> VerificationReport:
     """What can be said of any file by itself: in a sandbox, since a stranger may have made it."""
-    async with streamed(blobs, file) as data:
+    async with open_stream(blobs, file) as data:
         found = await workshop.run(_VERIFY, data, trusted.roots, trusted.crls, instant(now), trusted.timestamp_roots)
-    return msgspec.convert(found, Report)
+    return msgspec.convert(found, VerificationReport)
 
 
-async def own_report(blobs: Blobs, file: Blob, base: Blob | None, trusted: Trusted, *, now: datetime) -> Report:
+async def own_report(
+    blobs: Blobs, file: Blob, base: Blob | None, trusted: Trusted, *, now: datetime
+) -> VerificationReport:
     """The same of a file that was sealed here just now, of this base; it must be in the form of our seals.
 
     Not in a sandbox: of a stranger's bytes nothing is read but their hash, and the revision after them is read by the
@@ -73,8 +77,8 @@ async def _worked(size: int, step: Callable[..., T], *given: object) -> T:
     return await in_thread(step, *given) if size > limits.SEAL_READ_AT_ONCE_BYTES else step(*given)
 
 
-def _altered(file: Blob, reason: str) -> Report:
-    return Report(verdict="altered", sha256=file.sha256, checks=Checks(intact=False), reasons=[reason])
+def _altered(file: Blob, reason: str) -> VerificationReport:
+    return VerificationReport(verdict="altered", sha256=file.sha256, checks=Checks(intact=False), reasons=[reason])
 
 
 class _Stretches(NamedTuple):
@@ -110,30 +114,34 @@ async def _hashed(file: _Stretches, form: SealedForm, base: Blob | None) -> tupl
     return found.digest(), begins
 
 
-async def demand_authentic(office: Office, file: Blob, base: Blob | None, document: Document, head: str) -> Report:
+async def demand_authentic(
+    services: SigningServices, file: Blob, base: Blob | None, document: Document, head: str
+) -> VerificationReport:
     """The report on an authentic file of this document, with this head of its trail in its seal; raises on any other.
 
     Nothing is released that does not hold."""
-    trusted = await office.certificates.trusted(document.workspace_id)
-    found = await own_report(office.blobs, file, base, trusted, now=office.clock.now())
+    trusted = await services.certificates.trusted(document.workspace_id)
+    found = await own_report(services.blobs, file, base, trusted, now=services.clock.now())
     if (found.verdict, found.document_id, found.chain_head) != ("authentic", document.id, head):
         reasons = "; ".join(found.reasons) or found.verdict
-        raise DeedboxError(f"The sealed file does not verify: {reasons}")
+        raise ServiceError(f"The sealed file does not verify: {reasons}")
     return found
 
 
-def named(file: Blob, found: Report) -> evidence.SealedFile:
+def as_evidence(file: Blob, found: VerificationReport) -> evidence.SealedFileEvidence:
     """The sealed file as the evidence names it."""
     timestamp_sha256 = found.seal_timestamp_sha256
-    return evidence.SealedFile(sha256=file.sha256, size_bytes=file.size_bytes, timestamp_sha256=timestamp_sha256)
+    return evidence.SealedFileEvidence(
+        sha256=file.sha256, size_bytes=file.size_bytes, timestamp_sha256=timestamp_sha256
+    )
 
 
-def sealed_hashes(trail: Sequence[Entry]) -> list[str]:
+def sealed_hashes(trail: Sequence[TrailEntry]) -> list[str]:
     """The hashes of the sealed files that a document has had, the one in use last; each of them is authentic."""
     return _hashes(trail, SEALED_SHA256)
 
 
-def with_records(tx: Tx, workspace_id: str | None, report: Report) -> Report:
+def with_records(tx: Tx, workspace_id: str | None, report: VerificationReport) -> VerificationReport:
     """The report with what the records say of the file; another workspace than this hears no word of the document.
 
     A seal that they know in a file that they do not know was tampered with, where no signature reaches."""
@@ -157,6 +165,6 @@ def with_records(tx: Tx, workspace_id: str | None, report: Report) -> Report:
     return reports.with_records(report, known_to_us=told, audit_chain=whole, document_id=document_id)
 
 
-def _hashes(trail: Sequence[Entry], kind: str) -> list[str]:
+def _hashes(trail: Sequence[TrailEntry], kind: str) -> list[str]:
     rows = [entry.detail for entry in trail if entry.act in (COMPLETED, RESTAMPED, PACKET_CERTIFIED)]
     return [str(detail[kind]) for detail in rows if kind in detail]

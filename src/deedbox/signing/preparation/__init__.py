@@ -7,15 +7,15 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.crypto import Secret
-from deedbox.pdf.marks import Place
+from deedbox.pdf.marks import PageRect
 from deedbox.pdf.signed_input import EarlierSignature, SignedInput
-from deedbox.signing.model import File, Party
+from deedbox.signing.model import DocumentFile, Party
 from deedbox.signing.new_document import NewField, NewParty
 
 
-class Original(NamedTuple):
+class OriginalFile(NamedTuple):
     """A stored file as it came."""
 
     name: str
@@ -32,7 +32,7 @@ class Original(NamedTuple):
     """Whether links in it may lead to web addresses."""
 
 
-class PaperFile(msgspec.Struct, frozen=True):
+class PreparedDocumentFile(msgspec.Struct, frozen=True):
     """What a file brings into the paper; pages are counted within the file."""
 
     sizes: Sequence[tuple[float, float]]
@@ -54,14 +54,14 @@ class Plan(NamedTuple):
     fields: Sequence[NewField]
 
 
-Planner: TypeAlias = Callable[[Sequence[PaperFile]], Plan]
+Planner: TypeAlias = Callable[[Sequence[PreparedDocumentFile]], Plan]
 """Makes a plan of what the files bring along."""
 
 
-class Paper(msgspec.Struct, frozen=True):
-    pdf: Received
-    files: Sequence[PaperFile]
-    places: Sequence[Place] = ()
+class PreparedDocument(msgspec.Struct, frozen=True):
+    pdf: ReceivedBlob
+    files: Sequence[PreparedDocumentFile]
+    places: Sequence[PageRect] = ()
     """In the last file, for the signatures of those who have no field."""
 
     @property
@@ -73,17 +73,17 @@ class Paper(msgspec.Struct, frozen=True):
         return self.pdf.blob.sha256
 
 
-class StoredPaper(msgspec.Struct, frozen=True):
+class StoredPreparation(msgspec.Struct, frozen=True):
     """A paper that was made and rehearsed before: there is nothing to be done but to refer to it."""
 
     sha256: str
-    files: Sequence[PaperFile]
-    places: Sequence[Place] = ()
+    files: Sequence[PreparedDocumentFile]
+    places: Sequence[PageRect] = ()
     tags: Sequence[NewField] = ()
 
     @staticmethod
-    def of(sha256: str, files: Sequence[File], places: Sequence[Place] = ()) -> "StoredPaper":
+    def of(sha256: str, files: Sequence[DocumentFile], places: Sequence[PageRect] = ()) -> "StoredPreparation":
         """The paper of these files; its fields are known, so that it has no tags."""
-        return StoredPaper(
-            sha256, [PaperFile(file.sizes, (), (), file.removed, file.signatures) for file in files], places
+        return StoredPreparation(
+            sha256, [PreparedDocumentFile(file.sizes, (), (), file.removed, file.signatures) for file in files], places
         )

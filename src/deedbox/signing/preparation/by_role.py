@@ -10,7 +10,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.signing.model import ShowIf
 from deedbox.signing.new_document import QUORUM, K, NewField, NewParty, NewSigner, People
-from deedbox.signing.preparation import PaperFile
+from deedbox.signing.preparation import PreparedDocumentFile
 from deedbox.signing.template import Role, TemplateField
 
 DEFAULT_ROLE = "Signer"
@@ -22,7 +22,9 @@ class ByRole(NamedTuple):
     fields: list[TemplateField]
 
 
-def by_role(roles: Sequence[Role], asked: Sequence[TemplateField], files: Sequence[PaperFile], now: datetime) -> ByRole:
+def by_role(
+    roles: Sequence[Role], asked: Sequence[TemplateField], files: Sequence[PreparedDocumentFile], now: datetime
+) -> ByRole:
     """The roles, found in the files if none are given, and all fields: those asked for and those that files bring."""
     tags = [tag for file in files for tag in file.tags]
     form = [field for file in files for field in file.form]
@@ -37,7 +39,7 @@ def template_field(field: NewField, now: datetime, *, found: bool = False) -> Te
     return TemplateField(**asdict(field) | {"id": new_id("fld", now), "found": found})
 
 
-def renewed(fields: Sequence[K], now: datetime) -> list[K]:
+def renew_ids(fields: Sequence[K], now: datetime) -> list[K]:
     """The fields with new ids, which the conditions among them follow."""
     ids = {field.id: new_id("fld", now) for field in fields}
     return [replace(field, id=ids[field.id], show_if=_followed(field.show_if, ids)) for field in fields]

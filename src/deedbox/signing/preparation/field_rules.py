@@ -8,22 +8,22 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.signing import answers, pattern
 from deedbox.signing.model import Field
 from deedbox.signing.new_document import CHOICES, GROUPED, NOT_FIXED, NOT_PREFILLED, SIGNING_DATE, TEXT_ONLY, NewField
-from deedbox.signing.show_if import FILLED_FOR_THEM, told, waited_for
+from deedbox.signing.show_if import FILLED_FOR_THEM, describe, waited_for
 
 
 def _grouped(field: Field) -> str:
     if field.type != "radio":
-        return f"{told(field)} has a group, which only a radio field may have"
+        return f"{describe(field)} has a group, which only a radio field may have"
     if field.options:
-        return f"{told(field)} has options and a group. Give options, or a group with a field for each button."
+        return f"{describe(field)} has options and a group. Give options, or a group with a field for each button."
     return (
-        f"{told(field)} needs a group and a label: the label is what is chosen. Or give one field for all buttons,"
+        f"{describe(field)} needs a group and a label: the label is what is chosen. Or give one field for all buttons,"
         " with options."
     )
 
 
 _FAULTS: list[tuple[Constraint, Callable[[Field], str]]] = [
-    (TEXT_ONLY, lambda field: f"{told(field)} has a {_text_only(field)}, which only a text field may have"),
+    (TEXT_ONLY, lambda field: f"{describe(field)} has a {_text_only(field)}, which only a text field may have"),
     (
         GROUPED,
         _grouped,
@@ -32,7 +32,7 @@ _FAULTS: list[tuple[Constraint, Callable[[Field], str]]] = [
     (
         SIGNING_DATE,
         lambda field: (
-            f"{told(field)} is filled in with the day of signing, so it takes no value. Use the type `date` for a day"
+            f"{describe(field)} is set to the day of signing, so it takes no value. Use the type `date` for a day"
             " that you or the signer choose."
         ),
     ),
@@ -55,7 +55,7 @@ def check(field: Field) -> None:
     filled_for_them = field.is_button or field.type in (*FILLED_FOR_THEM, "date_signed")
     fixed = field.read_only and field.required and not filled_for_them
     if fixed and (not field.default or (field.type == "checkbox" and field.default != "true")):
-        raise BadRequest(f"{told(field)} is required and read_only, so it needs a default or a value of yours")
+        raise BadRequest(f"{describe(field)} is required and read_only, so it needs a default or a value of yours")
 
 
 def _text_only(field: Field) -> str:
@@ -66,13 +66,13 @@ def _check_options(field: Field) -> None:
     """Raises BadRequest for options of a radio field that signers could not tell apart."""
     if not 2 <= len(field.options) <= limits.RADIO_OPTIONS:
         raise BadRequest(
-            f"{told(field)} has {len(field.options)} options. A radio field has from 2 to {limits.RADIO_OPTIONS}; use a"
-            " select for more, and a checkbox for one."
+            f"{describe(field)} has {len(field.options)} options. A radio field has from 2 to {limits.RADIO_OPTIONS};"
+            " use a select for more, and a checkbox for one."
         )
     if any(not option.strip() or option != option.strip() for option in field.options):
-        raise BadRequest(f"{told(field)} has an option that is empty, or that begins or ends with a space")
+        raise BadRequest(f"{describe(field)} has an option that is empty, or that begins or ends with a space")
     if len(set(field.options)) < len(field.options):
-        raise BadRequest(f"{told(field)} has the same option twice")
+        raise BadRequest(f"{describe(field)} has the same option twice")
 
 
 def check_all(fields: Sequence[Field]) -> None:
@@ -101,6 +101,6 @@ def _check_patterns(fields: Sequence[Field]) -> None:
             work += texts * pattern.work(field.pattern, field.max_length or limits.FIELD_VALUE_CHARS)
         if work > limits.DOCUMENT_PATTERN_WORK:
             raise BadRequest(
-                f"{told(field)}: up to here, the patterns of the document take too long to be matched. Give their"
+                f"{describe(field)}: up to here, the patterns of the document take too long to be matched. Give their"
                 " fields a max_length, or write them simpler."
             )

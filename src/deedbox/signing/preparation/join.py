@@ -4,12 +4,12 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from deedbox.kernel.blobs import Blob, Blobs
-from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.sandbox import Stream
-from deedbox.pdf.pdf_sandbox import Workshop, Write
+from deedbox.pdf.pdf_sandbox import PdfSandbox, Write
 
 
-async def join(blobs: Blobs, workshop: Workshop, pdfs: Sequence[Blob], write: Write) -> None:
+async def join(blobs: Blobs, workshop: PdfSandbox, pdfs: Sequence[Blob], write: Write) -> None:
     """Writes one PDF with the pages of all; BadRequest if they are too many."""
     sizes = [pdf.size_bytes for pdf in pdfs]
     async with aclosing(_one_after_another(blobs, pdfs)) as pieces:
@@ -18,6 +18,6 @@ async def join(blobs: Blobs, workshop: Workshop, pdfs: Sequence[Blob], write: Wr
 
 async def _one_after_another(blobs: Blobs, pdfs: Sequence[Blob]) -> AsyncGenerator[bytes, None]:
     for pdf in pdfs:
-        async with streamed(blobs, pdf) as data:
+        async with open_stream(blobs, pdf) as data:
             async for piece in data.pieces:
                 yield piece

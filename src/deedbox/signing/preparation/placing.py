@@ -11,16 +11,16 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.pdf import options
-from deedbox.pdf.marks import Place
+from deedbox.pdf.marks import PageRect
 from deedbox.pdf.options import Way
 from deedbox.pdf.room import SMALLEST
 from deedbox.signing import show_if
 from deedbox.signing.field_size import round_up, too_small
-from deedbox.signing.field_value import fault, kept, room_of
-from deedbox.signing.model import Document, Field, File, Packet, Party, Signer
-from deedbox.signing.new_document import FILLED_BY, KnownField, NewField, is_called
-from deedbox.signing.prefill import prefilled
-from deedbox.signing.preparation import Paper, StoredPaper, field_rules
+from deedbox.signing.field_value import fault, normalize, room_of
+from deedbox.signing.model import Document, DocumentFile, Field, Packet, Party, Signer
+from deedbox.signing.new_document import FILLED_BY, KnownField, NewField, matches_handle
+from deedbox.signing.prefill import prefill
+from deedbox.signing.preparation import PreparedDocument, StoredPreparation, field_rules
 
 _NO_VALUES: Mapping[str, str] = {}
 
@@ -28,7 +28,7 @@ _NO_VALUES: Mapping[str, str] = {}
 def laid_out(
     packet: Packet,
     document: Document,
-    paper: Paper | StoredPaper,
+    paper: PreparedDocument | StoredPreparation,
     asked: Sequence[NewField],
     now: datetime,
     values: Mapping[str, str] = _NO_VALUES,
@@ -41,12 +41,12 @@ def laid_out(
         for file, made in zip(document.files, paper.files, strict=True)
     ]
     tags = _not_asked_for(paper.tags, asked, document)
-    placed = _fields(prefilled([*asked, *tags], values), files, packet.parties, now)
+    placed = _fields(prefill([*asked, *tags], values), files, packet.parties, now)
     for field in placed:
         _check_size(msgspec.structs.replace(document, files=files), field, packet)
         _check_room_of_options(msgspec.structs.replace(document, files=files), field)
     if document.asks_all:
-        places = _free(paper.places, placed, files[-1]) if isinstance(paper, StoredPaper) else paper.places
+        places = _free(paper.places, placed, files[-1]) if isinstance(paper, StoredPreparation) else paper.places
         placed += _signatures(placed, files[-1], places, packet.parties, now)
     laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.sha256)
     waited_for = show_if.waited_for(placed)
@@ -57,12 +57,12 @@ def laid_out(
     return laid
 
 
-def place_of(field: NewField | Field) -> Place:
+def place_of(field: NewField | Field) -> PageRect:
     """Where the field stands in its file."""
-    return Place(field.page, field.x, field.y, field.w, field.h)
+    return PageRect(field.page, field.x, field.y, field.w, field.h)
 
 
-def _free(places: Sequence[Place], placed: Sequence[Field], last: File) -> list[Place]:
+def _free(places: Sequence[PageRect], placed: Sequence[Field], last: DocumentFile) -> list[PageRect]:
     """The places at which no signature was asked for."""
     taken = [place_of(one) for one in placed if one.type == "signature" and one.file_id == last.id]
     return [place for place in places if place not in taken]
@@ -104,10 +104,10 @@ def _check_room_of_options(document: Document, field: Field) -> None:
     ways = list[str]()
     known: Sequence[tuple[Way, str]] = (("stacked", "below each other"), ("beside", "beside each other"))
     for way, called in known:
-        w, h = (math.ceil(side) for side in options.needed(field.options, SMALLEST, way))
+        w, h = (math.ceil(side) for side in options.required_size(field.options, SMALLEST, way))
         ways.append(f"{w} × {h} points to print them {called} (w {round_up(w / page_w)}, h {round_up(h / page_h)})")
     raise BadRequest(
-        f"{show_if.told(field)} on page {field.page} is {room.w:.0f} × {room.h:.0f} points, too small for its"
+        f"{show_if.describe(field)} on page {field.page} is {room.w:.0f} × {room.h:.0f} points, too small for its"
         f" {len(field.options)} options. Make it at least {ways[0]}, or {ways[1]}."
     )
 
@@ -129,19 +129,21 @@ def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
         yield from (one.name if field.type == "name" else one.email for one in _signers_of(field, parties))
 
 
-def _fields(wanted: Sequence[NewField], files: Sequence[File], parties: Sequence[Party], now: datetime) -> list[Field]:
+def _fields(
+    wanted: Sequence[NewField], files: Sequence[DocumentFile], parties: Sequence[Party], now: datetime
+) -> list[Field]:
     buttons = sum(len(field.options) for field in wanted if field.type == "radio")
     if len(wanted) + buttons > limits.DOCUMENT_FIELDS:
         raise BadRequest(
             f"A document has at most {limits.DOCUMENT_FIELDS} fields; each option of a radio field counts as one more"
         )
-    placed = show_if.resolved([_placed(field, files, parties, now) for field in wanted], parties)
+    placed = show_if.resolve([_placed(field, files, parties, now) for field in wanted], parties)
     field_rules.check_all(placed)
     return placed
 
 
 def _signatures(
-    placed: Sequence[Field], last: File, places: Sequence[Place], parties: Sequence[Party], now: datetime
+    placed: Sequence[Field], last: DocumentFile, places: Sequence[PageRect], parties: Sequence[Party], now: datetime
 ) -> list[Field]:
     """For each signer without a signature field that is always shown, one at a place of the last file."""
     always = [field for field in placed if field.type == "signature" and field.show_if is None]
@@ -158,7 +160,7 @@ def _signatures(
     return [_signature(signer_id, place, last, now) for signer_id, place in zip(without, places, strict=False)]
 
 
-def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], now: datetime) -> Field:
+def _placed(field: NewField, files: Sequence[DocumentFile], parties: Sequence[Party], now: datetime) -> Field:
     if not 0 <= field.file_number < len(files):
         raise BadRequest(f"A field names file {field.file}, but there are {len(files)} files, counted from 0")
     file = files[field.file_number]
@@ -174,7 +176,7 @@ def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], no
         field.read_only or field.type == "date_signed", field.max_length, field.pattern, field.group, field.show_if,
         field.hint,
     )  # fmt: skip
-    placed = msgspec.structs.replace(placed, default=kept(placed, field.default or "") or None)
+    placed = msgspec.structs.replace(placed, default=normalize(placed, field.default or "") or None)
     field_rules.check(placed)
     return placed
 
@@ -185,12 +187,12 @@ def _who(field: NewField, parties: Sequence[Party]) -> tuple[str | None, str | N
     called: list[tuple[str | None, str | None]] = []
     for party in parties:
         able = [signer.id for signer in party.signers if signer.role == "signer"]
-        if is_called(party, field.party):
+        if matches_handle(party, field.party):
             if party.signers and not able:
                 raise BadRequest(f"A field names {field.party}, where nobody signs: approvers and cc fill nothing in")
             called.append((able[0], None) if len(able) == 1 else (None, party.id))
         for signer in party.signers:
-            if is_called(signer, field.signer):
+            if matches_handle(signer, field.signer):
                 if signer.role != "signer":
                     raise BadRequest(f"A field names {field.signer}, whose role is {signer.role}: only signers fill in")
                 called.append((signer.id, None))
@@ -201,7 +203,7 @@ def _who(field: NewField, parties: Sequence[Party]) -> tuple[str | None, str | N
     return called[0]
 
 
-def _signature(signer_id: str, place: Place, file: File, now: datetime) -> Field:
+def _signature(signer_id: str, place: PageRect, file: DocumentFile, now: datetime) -> Field:
     return Field(
         new_id("fld", now), file.id, signer_id, None, "signature", place.page, place.x, place.y, place.w, place.h,
         True, None, None, [], None,

@@ -10,7 +10,7 @@ from deedbox.signing.model import Attachment
 _ATTACHMENT = msgspec.json.Decoder(Attachment)
 
 
-def kept(tx: Tx, packet_id: str) -> list[Attachment]:
+def list_all(tx: Tx, packet_id: str) -> list[Attachment]:
     """Those of all signers of the packet."""
     rows = tx.all(
         "select attachment from kept_attachments where signer_id in (select id from signers where packet_id = :id)"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from deedbox.evidence import chain
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.kernel.clock import Instant
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert_all
@@ -26,7 +26,7 @@ def end(tx: Tx, document_id: str) -> tuple[int, str, Instant] | None:
     return (row[0], row[1], Instant(row[2])) if row else None
 
 
-def add(tx: Tx, entries: list[tuple[str, Entry]]) -> None:
+def add(tx: Tx, entries: list[tuple[str, TrailEntry]]) -> None:
     """Each entry with the document that it is about."""
     rows: list[Mapping[str, Value]] = [
         {
@@ -43,12 +43,12 @@ def add(tx: Tx, entries: list[tuple[str, Entry]]) -> None:
     insert_all(tx, "audit", rows)
 
 
-def trail(tx: Tx, document_id: str) -> list[Entry]:
+def trail(tx: Tx, document_id: str) -> list[TrailEntry]:
     """Every row, oldest first."""
     return _entries(tx.all(f"{_ROWS} order by number", id=document_id), chain.genesis(document_id))
 
 
-def page(tx: Tx, document_id: str, after: int, most: int) -> list[Entry]:
+def page(tx: Tx, document_id: str, after: int, most: int) -> list[TrailEntry]:
     """Rows after the one with this number, oldest first; rows are numbered from 1."""
     # With that one, whose hash the first of them follows.
     sql = f"{_ROWS} and number >= :after order by number limit :most"
@@ -58,7 +58,7 @@ def page(tx: Tx, document_id: str, after: int, most: int) -> list[Entry]:
     return _entries(rows[1:], rows[0][-1]) if rows else []
 
 
-def latest(tx: Tx, document_id: str, before: int | None, most: int) -> tuple[list[Entry], bool]:
+def latest(tx: Tx, document_id: str, before: int | None, most: int) -> tuple[list[TrailEntry], bool]:
     """The last rows, or the last before the one with this number, oldest first; and whether there are more before."""
     bound, value = ("", {}) if before is None else (" and number < :before", {"before": before})
     rows = tx.all(f"{_ROWS}{bound} order by number desc limit :most", id=document_id, most=most + 1, **value)[::-1]
@@ -72,9 +72,9 @@ def heads(tx: Tx, document_ids: Sequence[str]) -> list[tuple[str, int, str]]:
     return [(one, *(last(tx, one) or (0, ""))) for one in document_ids]
 
 
-def _entries(rows: Sequence[Row], previous: str) -> list[Entry]:
+def _entries(rows: Sequence[Row], previous: str) -> list[TrailEntry]:
     found = []
     for number, at, act, actor, detail, own in rows:
-        found.append(Entry(number, at, act, actor, msgspec.json.decode(detail), previous, own))
+        found.append(TrailEntry(number, at, act, actor, msgspec.json.decode(detail), previous, own))
         previous = own
     return found

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value, grams
-from deedbox.signing.model import Document, Filter, Packet, Page, Status
+from deedbox.signing.model import Document, Filter, Packet, PageRequest, Status
 from deedbox.signing.store import documents
 from deedbox.signing.store.filters import conditions_of
 
@@ -25,7 +25,7 @@ _FIRST, _LAST = "doc_", "doc_~~~~~~~~~~"
 """Before and after every id."""
 
 
-def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Packet, Document]]:
+def page(tx: Tx, workspace_id: str, wanted: Filter, part: PageRequest) -> list[tuple[Packet, Document]]:
     """Documents of the workspace that match, by age, each with its packet; that holds no others here.
 
     Searching titles costs more with every document: call it with `read_aside` then."""
@@ -44,12 +44,12 @@ def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Pa
 
 
 def _through_documents(
-    tx: Tx, more: Sequence[str], wanted: Filter, part: Page, values: Mapping[str, Value]
+    tx: Tx, more: Sequence[str], wanted: Filter, part: PageRequest, values: Mapping[str, Value]
 ) -> list[str]:
     conditions, bounds = conditions_of(wanted, "documents", part)
     if wanted.q is not None:
         states = [f"status = :status{number}" for number, _ in enumerate(wanted.statuses)]
-        named = grams.Wanted("documents", "title_folded", documents.folded(wanted.q), conditions)
+        named = grams.WantedRows("documents", "title_folded", documents.fold_title(wanted.q), conditions)
         named = named._replace(branches=states or ["true"], others=more, newest_first=part.newest_first)
         return grams.page(tx, str(values["workspace_id"]), named, part.limit, {**values, **bounds})
     matching = " and ".join(["documents.workspace_id = :workspace_id", *conditions, *more])
@@ -65,14 +65,16 @@ def _through_documents(
     return [row[0] for row in tx.all(sql, limit=part.limit, **values, **bounds)]
 
 
-def _through_people(tx: Tx, whose: Sequence[str], wanted: Filter, part: Page, values: Mapping[str, Value]) -> list[str]:
+def _through_people(
+    tx: Tx, whose: Sequence[str], wanted: Filter, part: PageRequest, values: Mapping[str, Value]
+) -> list[str]:
     """The same by way of one person's rows, which lie in the order in which the documents were made."""
     start = part.cursor or (_LAST if part.newest_first else _FIRST)
     conditions, bounds = conditions_of(wanted, "documents", replace(part, cursor=start))
     signs = {"first_after": ">=", "first_before": "<=", "cursor": "<=" if part.newest_first else ">="}
     if wanted.q is not None:
         conditions.append("instr(documents.title_folded, :q) > 0")
-        bounds["q"] = documents.folded(wanted.q)
+        bounds["q"] = documents.fold_title(wanted.q)
     conditions += [f"{_MADE} {sign} substr(:{name}, 5, 10)" for name, sign in signs.items() if name in bounds]
     if wanted.statuses:
         conditions.append(f"documents.status in ({', '.join(f':status{n}' for n, _ in enumerate(wanted.statuses))})")
@@ -92,7 +94,7 @@ def _through_people(tx: Tx, whose: Sequence[str], wanted: Filter, part: Page, va
         bounds["cursor"] = rows[-1][0]  # someone stands in a packet twice: not all of them were others
 
 
-def _order(part: Page) -> str:
+def _order(part: PageRequest) -> str:
     return "desc" if part.newest_first else "asc"
 
 

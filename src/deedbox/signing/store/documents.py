@@ -12,17 +12,17 @@ from deedbox.signing.model import (
     Archive,
     ArchiveReceipt,
     Attachment,
-    Brand,
     Decline,
     Document,
+    DocumentFile,
     Field,
-    File,
     Message,
     Packet,
     Party,
     Reminders,
     Seal,
     Void,
+    WorkspaceBrand,
 )
 from deedbox.signing.store import people, sketches
 
@@ -42,7 +42,7 @@ _DOCUMENT = (
 )  # fmt: skip
 _COLUMNS = ", ".join([f"d.{name}" for name in _DOCUMENT] + [f"p.{name}" for name in _PACKET])
 _WHOLE = f"select {_COLUMNS} from documents d join packets p on p.id = d.packet_id"
-_FILES = msgspec.json.Decoder(list[File])
+_FILES = msgspec.json.Decoder(list[DocumentFile])
 _METADATA = msgspec.json.Decoder(dict[str, str])
 _MESSAGE, _REMINDERS = msgspec.json.Decoder(Message), msgspec.json.Decoder(Reminders)
 _SEAL, _DECLINE, _VOID = msgspec.json.Decoder(Seal), msgspec.json.Decoder(Decline), msgspec.json.Decoder(Void)
@@ -147,9 +147,9 @@ def by_verification_code(tx: Tx, code: str) -> tuple[str, str] | None:
     return (row[0], row[1]) if row else None
 
 
-def brand(tx: Tx, workspace_id: str) -> Brand:
+def brand(tx: Tx, workspace_id: str) -> WorkspaceBrand:
     row = tx.one("select name, accent, logo_sha256 from workspaces where id = :id", id=workspace_id)
-    return Brand(*row) if row else Brand("")
+    return WorkspaceBrand(*row) if row else WorkspaceBrand("")
 
 
 def asked_fields(tx: Tx, document_id: str) -> str:
@@ -180,7 +180,7 @@ def is_paper(tx: Tx, sha256: str) -> bool:
     return tx.one(sql, sha256=sha256) is not None
 
 
-def never_archived(tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
+def list_without_archive(tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
     """Workspace, id and time of documents whose archiving was never begun, completed after this time and id."""
     # The index holds these and no others, so that there is nothing to pass over.
     rows = tx.all(
@@ -238,7 +238,7 @@ def _add_parts(tx: Tx, packets: Sequence[Packet], asked: Mapping[str, Sequence[m
         [
             {
                 **_document_row(document),
-                "title_folded": folded(document.title),
+                "title_folded": fold_title(document.title),
                 "position": position,
                 "asked_fields": _json(asked[document.id]),
             }
@@ -280,7 +280,7 @@ def change_document(tx: Tx, before: Document, after: Document) -> None:
         return
     changes = _difference(_document_row(before), _document_row(after))
     if "title" in changes:
-        changes["title_folded"] = folded(after.title)
+        changes["title_folded"] = fold_title(after.title)
     if changes and not _update(
         tx, "documents", "id = :key and status = :was", {"key": before.id, "was": before.status}, changes
     ):
@@ -324,7 +324,7 @@ def drop(tx: Tx, packet: Packet) -> bool:
     return dropped == len(names) and tx.run("delete from packets where id = :id", id=packet.id) > 0
 
 
-def folded(title: str) -> str:
+def fold_title(title: str) -> str:
     """The title as it is searched: SQL's own `lower` knows ASCII only, depending on the database."""
     return title.casefold()
 
@@ -435,7 +435,7 @@ def _packet_row(packet: Packet) -> dict[str, Value]:
         "expires_at": packet.expires_at,
         "expires_after_hours": packet.expires_after_hours,
         "title": packet.title,
-        "title_folded": folded(packet.title),
+        "title_folded": fold_title(packet.title),
         "external_id": packet.external_id,
         "metadata": _json(packet.metadata),
         # Nobody asks for that of a lone document: it would be written twice at each of its moves.

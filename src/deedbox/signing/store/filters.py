@@ -6,7 +6,7 @@ from typing import Literal
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Value
 from deedbox.kernel.ids import new_id
-from deedbox.signing.model import Filter, Page
+from deedbox.signing.model import Filter, PageRequest
 
 _PREFIX = {"documents": "doc", "packets": "pkt"}
 _EQUAL = ("packet_id", "bulk_send_id", "template_id", "external_id")
@@ -14,7 +14,7 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def conditions_of(
-    wanted: Filter, table: Literal["documents", "packets"], part: Page
+    wanted: Filter, table: Literal["documents", "packets"], part: PageRequest
 ) -> tuple[list[str], dict[str, Value]]:
     """What the table's rows must meet to be in this part of the list, but for their title, status and people."""
     conditions: list[str] = []

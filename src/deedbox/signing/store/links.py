@@ -142,16 +142,16 @@ def choose_language(tx: Tx, token_hash: bytes, language: str) -> None:
     tx.run(sql, hash=token_hash, language=language)
 
 
-def keep_unsigned(tx: Tx, token_hash: bytes, unsigned: Unsigned) -> None:
+def store_unsigned(tx: Tx, token_hash: bytes, unsigned: Unsigned) -> None:
     sql = "update signer_sessions set unsigned = :kept where token_hash = :hash"
     tx.run(sql, hash=token_hash, kept=msgspec.json.encode(unsigned).decode())
 
 
-def mark_checked(tx: Tx, token_hash: bytes, now: str) -> None:
+def record_code(tx: Tx, token_hash: bytes, now: str) -> None:
     tx.run("update signer_sessions set checked_at = :now where token_hash = :hash", hash=token_hash, now=now)
 
 
-def mark_viewed(tx: Tx, token_hash: bytes, now: str) -> bool:
+def record_view(tx: Tx, token_hash: bytes, now: str) -> bool:
     """Notes that the documents were shown in this session; False if they had been before."""
     sql = "update signer_sessions set viewed_at = :now where token_hash = :hash and viewed_at is null"
     return bool(tx.run(sql, hash=token_hash, now=now))

@@ -8,9 +8,9 @@ import msgspec
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert_all
 from deedbox.kernel.errors import Conflict
-from deedbox.signing.model import Document, Field, Packet, Party, ShowIf, Signature, Signer
+from deedbox.signing.model import Document, Field, Packet, Party, ShowIf, Signer, SignerSignature
 
-_SIGNATURE = msgspec.json.Decoder(Signature)
+_SIGNATURE = msgspec.json.Decoder(SignerSignature)
 
 _SIGNER = (
     "id", "party_id", "name", "email", "language", "auth", "status", "notified_at", "viewed_at", "signed_at",

@@ -8,7 +8,7 @@ from deedbox.kernel.db.rows import insert
 _COLUMNS = "sha256, size_bytes, certificate_sha256, evidence_sha256, head, sealed_at"
 
 
-class SealedFile(NamedTuple):
+class SealedHashes(NamedTuple):
     """The sealed file, its certificate of completion and its evidence, each by its hash."""
 
     sha256: str
@@ -20,17 +20,17 @@ class SealedFile(NamedTuple):
     sealed_at: str
 
 
-def keep(tx: Tx, document_id: str, made: SealedFile) -> None:
+def keep(tx: Tx, document_id: str, made: SealedHashes) -> None:
     insert(tx, "sealed_files", {"document_id": document_id, **made._asdict()})
     recognise(tx, document_id, made.sha256, made.certificate_sha256)
 
 
-def find(tx: Tx, document_id: str) -> SealedFile | None:
+def find(tx: Tx, document_id: str) -> SealedHashes | None:
     row = tx.one(f"select {_COLUMNS} from sealed_files where document_id = :id", id=document_id)
-    return SealedFile(*row) if row else None
+    return SealedHashes(*row) if row else None
 
 
-def demand(tx: Tx, document_id: str) -> SealedFile:
+def demand(tx: Tx, document_id: str) -> SealedHashes:
     """The files of a document that is known to be sealed; LookupError for any other."""
     made = find(tx, document_id)
     if made is None:

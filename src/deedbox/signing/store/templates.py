@@ -5,7 +5,7 @@ import msgspec
 from deedbox.kernel.db import Row, Tx, Value, grams
 from deedbox.kernel.db.rows import insert
 from deedbox.kernel.errors import Conflict
-from deedbox.signing.store.documents import folded
+from deedbox.signing.store.documents import fold_title
 from deedbox.signing.template import Content, Template
 
 _COLUMNS = (
@@ -31,7 +31,7 @@ def page(tx: Tx, workspace_id: str, q: str | None, limit: int, cursor: str | Non
         values["cursor"] = cursor
     found = f"select id from templates where {' and '.join(conditions)} order by id desc limit :limit"
     if q is not None:
-        named = grams.Wanted("templates", "name_folded", folded(q), conditions)
+        named = grams.WantedRows("templates", "name_folded", fold_title(q), conditions)
         values |= {f"id{at}": id for at, id in enumerate(grams.page(tx, workspace_id, named, limit, values))}
         found = ", ".join(f":{name}" for name in values if name.startswith("id")) or "null"
     sql = f"{_WHOLE} and v.version = t.version where t.id in ({found}) order by t.id desc"
@@ -50,7 +50,7 @@ def versions(tx: Tx, workspace_id: str, template_id: str, before: int | None, li
     return [_template(row) for row in tx.all(sql, **values)]
 
 
-def used(tx: Tx, template_id: str, most: int) -> int:
+def count_uses(tx: Tx, template_id: str, most: int) -> int:
     """How many documents were made from the template, counted up to so many."""
     sql = (
         "select count(*) from (select 1 from documents d join templates t on t.id = d.template_id"
@@ -62,7 +62,7 @@ def used(tx: Tx, template_id: str, most: int) -> int:
 
 def add(tx: Tx, template: Template) -> None:
     """The template, stored with its first version."""
-    row = {"id": template.id, "workspace_id": template.workspace_id, "name_folded": folded(template.name)}
+    row = {"id": template.id, "workspace_id": template.workspace_id, "name_folded": fold_title(template.name)}
     insert(tx, "templates", {**row, "version": template.version, "created_at": template.created_at})
     insert(tx, "template_versions", _version_row(template))
 
@@ -79,7 +79,7 @@ def add_version(tx: Tx, before: Template, after: Template) -> None:
         "was": before.version,
         "version": after.version,
     }
-    if not tx.run(sql, **values, name_folded=folded(after.name)):
+    if not tx.run(sql, **values, name_folded=fold_title(after.name)):
         raise Conflict("The template was changed at this very moment. Look at it and try again.")
     insert(tx, "template_versions", _version_row(after))
 

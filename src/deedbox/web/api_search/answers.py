@@ -13,20 +13,20 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.collection import CollectionName
-from deedbox.kernel.errors import DeedboxError
-from deedbox.search.answers.draft import Answer, Draft
+from deedbox.kernel.errors import ServiceError
+from deedbox.search.answers.draft import AnswerDraft, DraftedAnswer
 from deedbox.search.answers.support import Sentence
 from deedbox.search.query import Mode
 from deedbox.web.api_search.filters import QueryFilter
 from deedbox.web.api_search.query import DocId, NewQuery, QueryText, ResultChunk, question, result
 from deedbox.web.http import context
-from deedbox.web.http.auth import Door, door
+from deedbox.web.http.auth import Requirement, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.openapi import ALSO, ANSWERS
 
 T = TypeVar("T")
 _STREAM = "text/event-stream"
-_ASKS = Door("key", scope="search:query", repeats=True)
+_ASKS = Requirement("key", scope="search:query", repeats=True)
 """A model that is asked twice may write two answers, and a stream is not kept."""
 
 
@@ -90,7 +90,7 @@ _ANSWERS = {
 
 @post(
     "/answer",
-    opt={**door(_ASKS), ALSO: (404, 502), ANSWERS: _ANSWERS},
+    opt={**requires(_ASKS), ALSO: (404, 502), ANSWERS: _ANSWERS},
     summary="An answer from the indexed documents, with citations that are checked",
     tags=["search"],
     status_code=200,
@@ -123,7 +123,7 @@ async def answer(request: AnyRequest, data: JSONBody[NewAnswer]) -> Response[Ans
         raise
 
 
-async def _events(draft: Draft, query: str, begun: float) -> AsyncIterator[ServerSentEventMessage]:
+async def _events(draft: AnswerDraft, query: str, begun: float) -> AsyncIterator[ServerSentEventMessage]:
     """The answer as it comes; a comment now and then, so that no proxy hangs up."""
     try:
         yield _event("passages", {"model": draft.model, "passages": [result(each) for each in draft.passages]})
@@ -138,7 +138,7 @@ async def _events(draft: Draft, query: str, begun: float) -> AsyncIterator[Serve
                 break
             yield _event("sentence", sentence)
         yield _event("end", _record(draft.answer, query, begun))
-    except DeedboxError as error:
+    except ServiceError as error:
         yield _event("error", {"error": error.message, "code": error.code})
     finally:
         draft.give_up()
@@ -148,7 +148,7 @@ def _event(name: str, data: Any) -> ServerSentEventMessage:
     return ServerSentEventMessage(data=msgspec.json.encode(data).decode(), event=name)
 
 
-def _record(written: Answer, query: str, begun: float) -> AnswerRecord:
+def _record(written: DraftedAnswer, query: str, begun: float) -> AnswerRecord:
     return AnswerRecord(
         query=query,
         answer=written.text,

@@ -8,7 +8,7 @@ from deedbox.kernel.collection import CollectionName
 from deedbox.search import library
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.query import QUERY
@@ -36,7 +36,7 @@ class CollectionPage(msgspec.Struct, frozen=True):
 
 @get(
     "/collections",
-    opt={**door("search:read"), QUERY: CollectionQuery},
+    opt={**requires("search:read"), QUERY: CollectionQuery},
     summary="List collections, by name, and how many documents lie in each",
     tags=["search"],
 )

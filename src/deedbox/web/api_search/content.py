@@ -14,10 +14,10 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.upload import Chunk, Upload
+from deedbox.search.upload import Chunk, LibraryUpload
 from deedbox.web.http import context, openapi
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.blob_response import PICTURE, file_response, page_number, page_picture
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
@@ -26,7 +26,7 @@ from deedbox.web.http.query import QUERY
 
 def _opt(answers: dict[str, Any], *errors: int) -> dict[str, Any]:
     """The options of a route whose answers cannot be described from its code."""
-    return {**door("search:read"), openapi.ANSWERS: answers, openapi.ALSO: errors}
+    return {**requires("search:read"), openapi.ANSWERS: answers, openapi.ALSO: errors}
 
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -129,7 +129,7 @@ async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[
 
 @get(
     "/documents/{doc_id:str}/chunks",
-    opt={**door("search:read"), QUERY: ChunkQuery},
+    opt={**requires("search:read"), QUERY: ChunkQuery},
     summary="The chunks that answer queries for the document",
     tags=["search"],
 )
@@ -152,8 +152,8 @@ async def page_image(request: AnyRequest, doc_id: FromPath[str], page: FromPath[
     here = context.of(request)
     number = page_number(page)
 
-    def find(tx: Tx) -> tuple[Upload, Blob]:
-        sha256 = here.query.sha256 or library.answering(tx, here.reader, doc_id).sha256
+    def find(tx: Tx) -> tuple[LibraryUpload, Blob]:
+        sha256 = here.query.sha256 or library.answering_file(tx, here.reader, doc_id).sha256
         return library.content(tx, here.reader, doc_id, sha256)
 
     upload, blob = await here.deedbox.db.read(find)

@@ -18,19 +18,19 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.search import library
 from deedbox.search.extract.kinds import kind_of
 from deedbox.search.filing import Filing, FilingChange
-from deedbox.search.library import File
+from deedbox.search.library import ParsedFile
 from deedbox.search.ocr import COMMAND
-from deedbox.search.reader import Reader
+from deedbox.search.reader import SearchReader
 from deedbox.search.store import UploadSummary
-from deedbox.search.upload import MetadataValue, Status, Upload
+from deedbox.search.upload import LibraryUpload, MetadataValue, Status
 from deedbox.web.http import body, context, multipart, once, openapi, upload, write_back
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
-from deedbox.web.http.blob_response import joined, patiently
+from deedbox.web.http.auth import requires
+from deedbox.web.http.blob_response import join, patiently
 from deedbox.web.http.context import AnyRequest, Context
 from deedbox.web.http.cursor import Limit
 from deedbox.web.http.query import QUERY
-from deedbox.web.http.upload import Beside, Part
+from deedbox.web.http.upload import Beside, FormPart
 from deedbox.web.http.write_back import WRITES
 
 _encode = msgspec.json.Encoder().encode
@@ -106,7 +106,7 @@ class Uploaded(msgspec.Struct, frozen=True):
 
 
 _FORM: dict[str, Any] = {
-    "opt": {**door("search:write"), multipart.FORM: upload.ONE_FILE},
+    "opt": {**requires("search:write"), multipart.FORM: upload.ONE_FILE},
     "tags": ["search"],
     "status_code": 200,
     "request_max_body_size": None,
@@ -146,7 +146,7 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
     here = context.of(request)
     workspace, now = here.caller.workspace_id, here.deedbox.clock.now()
     beside = Beside("collection", "metadata")
-    with once.claimed(request):
+    with once.claim(request):
         async with upload.one_file(request, here.deedbox.blobs, kind_of, page=beside) as part:
             filing = _filing(beside, here.reader)
             content = f"{part.received.blob.sha256}\n{part.filename}\n".encode() + _encode(filing)
@@ -156,11 +156,11 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
                     reads = here.deedbox.ingest.texts.reads_pictures
                     return _uploaded(library.add(tx, workspace, file, filing, now=now), reads)
 
-                answer: Response[Any] = await once.kept(request, add, status=200, content=content)
+                answer: Response[Any] = await once.claim_once(request, add, status=200, content=content)
                 return answer
 
 
-def _filing(beside: Beside, reader: Reader) -> Filing:
+def _filing(beside: Beside, reader: SearchReader) -> Filing:
     """What the form says of where the document belongs; Forbidden if the reader can put nothing there."""
     given: dict[str, Any] = {"collection": reader.collection}
     if (collection := beside.text("collection")) is not None:
@@ -178,7 +178,7 @@ def _filing(beside: Beside, reader: Reader) -> Filing:
 
 @get(
     "/documents",
-    opt={**door("search:read"), QUERY: LibraryQuery},
+    opt={**requires("search:read"), QUERY: LibraryQuery},
     summary="List all documents, oldest first, or a page of them",
     tags=["search"],
 )
@@ -192,7 +192,7 @@ async def list_uploads(request: AnyRequest) -> Response[DocumentList]:
         # Asked for here, so that what fails at once is an error and not half an answer.
         first = await anext(pieces)
         each, in_all = limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
-        told = patiently(here, joined(first, pieces), each=each, in_all=in_all)
+        told = patiently(here, join(first, pieces), each=each, in_all=in_all)
         return cast(Response[DocumentList], StreamedResponse(told, media_type="application/json"))
     limit = asked.limit
     found = await here.deedbox.db.read(lambda tx: library.page(tx, reader, after, limit + 1, collection))
@@ -216,7 +216,7 @@ async def _in_pieces(here: Context, after: str | None, collection: str | None) -
     yield end if count else begun + end
 
 
-@get("/documents/{doc_id:str}", opt=door("search:read"), summary="One document's record", tags=["search"])
+@get("/documents/{doc_id:str}", opt=requires("search:read"), summary="One document's record", tags=["search"])
 async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> UploadRecord:
     here = context.of(request)
     found = await here.deedbox.db.read(lambda tx: library.find(tx, here.reader, doc_id))
@@ -225,7 +225,7 @@ async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> UploadRec
 
 @patch(
     "/documents/{doc_id:str}",
-    opt={**door("search:write"), WRITES: (FilingChange, UploadRecord)},
+    opt={**requires("search:write"), WRITES: (FilingChange, UploadRecord)},
     summary="Change a document's name, collection or metadata",
     tags=["search"],
 )
@@ -268,7 +268,7 @@ async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Upload
 
 @delete(
     "/documents/{doc_id:str}",
-    opt=door("search:write"),
+    opt=requires("search:write"),
     summary="Delete a document, its text and its chunks",
     tags=["search"],
 )
@@ -278,12 +278,12 @@ async def delete_document(request: AnyRequest, doc_id: FromPath[str]) -> None:
     await here.deedbox.db.write(lambda tx: library.remove(tx, here.reader, doc_id, now=now))
 
 
-def _parsed(here: Context, part: Part) -> AbstractAsyncContextManager[File]:
+def _parsed(here: Context, part: FormPart) -> AbstractAsyncContextManager[ParsedFile]:
     texts = here.deedbox.ingest.texts
     return texts.parsed(here.caller.workspace_id, part.filename, kind_of(part.filename), part.received)
 
 
-def _uploaded(upload: Upload, reads_pictures: bool) -> Uploaded:
+def _uploaded(upload: LibraryUpload, reads_pictures: bool) -> Uploaded:
     message = "Document uploaded and parsed. Call POST /documents/index to build the search index."
     if not upload.text_length and upload.pages and reads_pictures:
         message = "Document uploaded. It has no text but what its pictures show, which POST /documents/index reads."

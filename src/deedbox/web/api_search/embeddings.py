@@ -12,7 +12,7 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.http import context
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.once import once
 
@@ -95,7 +95,7 @@ class EmbeddingList(msgspec.Struct, frozen=True, kw_only=True):
     """How much text there was."""
 
 
-@post("/embed", opt=door("embeddings:create"), summary="The vector of a text", tags=["embeddings"], status_code=200)
+@post("/embed", opt=requires("embeddings:create"), summary="The vector of a text", tags=["embeddings"], status_code=200)
 async def embed(request: AnyRequest, data: JSONBody[NewEmbedding]) -> Response[Embedding]:
     vector = (await _vectors(request, [data.text]))[0]
     return await _answer(request, Embedding(vector.tolist(), len(vector)))
@@ -103,7 +103,7 @@ async def embed(request: AnyRequest, data: JSONBody[NewEmbedding]) -> Response[E
 
 @post(
     "/embed_and_quantize",
-    opt=door("embeddings:create"),
+    opt=requires("embeddings:create"),
     summary="The vector of a text, and its bits",
     tags=["embeddings"],
     status_code=200,
@@ -118,7 +118,7 @@ async def embed_and_quantize(request: AnyRequest, data: JSONBody[NewEmbedding]) 
 
 @post(
     "/v1/embeddings",
-    opt=door("embeddings:create"),
+    opt=requires("embeddings:create"),
     summary="The vectors of texts, as OpenAI's clients ask for them",
     tags=["embeddings"],
     status_code=200,

@@ -8,7 +8,7 @@ from litestar import get
 from deedbox.accounts import workspaces
 from deedbox.kernel.clock import instant
 from deedbox.web.http import context
-from deedbox.web.http.auth import ANY_KEY, door
+from deedbox.web.http.auth import ANY_KEY, requires
 from deedbox.web.http.context import AnyRequest
 
 
@@ -18,7 +18,7 @@ class Health(msgspec.Struct, frozen=True):
     """The server's time."""
 
 
-@get("/health", opt=door(ANY_KEY), summary="Whether the service is operational", tags=["search"])
+@get("/health", opt=requires(ANY_KEY), summary="Whether the service is operational", tags=["search"])
 async def health(request: AnyRequest) -> Health:
     """Asks the database, so that `healthy` means that requests can be answered."""
     here = context.of(request)

@@ -14,24 +14,24 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, DeedboxError, TimedOut
+from deedbox.kernel.errors import Conflict, ServiceError, TimedOut
 from deedbox.kernel.idempotency import PLANNED
 from deedbox.kernel.jobs import Job
 from deedbox.search import ingest, library
 from deedbox.search.embed_document import Phase
 from deedbox.search.ingest import Failure
-from deedbox.search.reader import Reader
+from deedbox.search.reader import SearchReader
 from deedbox.web.api_search.query import DocId
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.body import OPTIONAL_BODY
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
-from deedbox.web.http.once import once, settled
+from deedbox.web.http.once import complete, once
 from deedbox.web.http.openapi import ALSO, ANSWERS, MAKES
 from deedbox.web.http.query import QUERY
-from deedbox.wiring import Deedbox
+from deedbox.wiring import Installation
 
 RunStatus: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled"]
 
@@ -141,7 +141,7 @@ _RUN = msgspec.json.Decoder(Run)
 
 @post(
     "/documents/index",
-    opt={**door("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,), MAKES: {"job_id": "/id"}},
+    opt={**requires("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,), MAKES: {"job_id": "/id"}},
     summary="Build the search index",
     tags=["search"],
     status_code=200,
@@ -171,14 +171,14 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
     except TimeoutError as error:
         raise TimedOut("Request took too long", headers=location) from error
     size = await here.deedbox.db.read(lambda tx: library.chunks_in_service(tx, here.reader))
-    answer: Response[Any] = await settled(request, _answer(job_at_end, size, stopwatch() - begun), status=200)
+    answer: Response[Any] = await complete(request, _answer(job_at_end, size, stopwatch() - begun), status=200)
     answer.headers.update(replayed)
     return answer
 
 
 @get(
     "/jobs",
-    opt={**door("search:read"), QUERY: RunQuery},
+    opt={**requires("search:read"), QUERY: RunQuery},
     summary="List index runs, newest first",
     tags=["search"],
 )
@@ -189,7 +189,7 @@ async def list_runs(request: AnyRequest) -> RunPage:
     return RunPage(*cursors.page([run(job) for job in found], asked.limit, lambda job: job.id))
 
 
-@get("/jobs/{job_id:str}", opt=door("search:read"), summary="How far an index run is", tags=["search"])
+@get("/jobs/{job_id:str}", opt=requires("search:read"), summary="How far an index run is", tags=["search"])
 async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     here = context.of(request)
     return run(await here.deedbox.db.read(lambda tx: ingest.find(tx, here.reader, job_id)))
@@ -197,7 +197,7 @@ async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
 
 @get(
     "/jobs/{job_id:str}/events",
-    opt={**door("search:read"), ANSWERS: _EVENTS},
+    opt={**requires("search:read"), ANSWERS: _EVENTS},
     summary="An index run as it goes, as server-sent events",
     tags=["search"],
 )
@@ -209,7 +209,9 @@ async def follow_run(request: AnyRequest, job_id: FromPath[str]) -> ServerSentEv
     return ServerSentEvent(_events(here.deedbox, here.reader, job_id))
 
 
-@delete("/jobs/{job_id:str}", opt=door("search:write"), summary="End an index run", tags=["search"], status_code=200)
+@delete(
+    "/jobs/{job_id:str}", opt=requires("search:write"), summary="End an index run", tags=["search"], status_code=200
+)
 async def cancel_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     """What is indexed already stays indexed; a run that has ended stays as it is."""
     here = context.of(request)
@@ -235,7 +237,7 @@ def _answer(job: Job | None, size: int, seconds: float) -> Indexed:
         raise Conflict("The index run was canceled.")
     outcome = ingest.step(job).outcome
     if job.state == "parked" or outcome is None:
-        raise DeedboxError("Internal server error")
+        raise ServiceError("Internal server error")
     message = f"{outcome.processed} of {outcome.processed + len(outcome.failed)} documents are indexed."
     if not outcome.processed and not outcome.failed:
         message = "There is nothing to index. Upload a document first."
@@ -251,7 +253,7 @@ def _answer(job: Job | None, size: int, seconds: float) -> Indexed:
     )
 
 
-async def _events(deedbox: Deedbox, reader: Reader, job_id: str) -> AsyncIterator[ServerSentEventMessage]:
+async def _events(deedbox: Installation, reader: SearchReader, job_id: str) -> AsyncIterator[ServerSentEventMessage]:
     """An event whenever the run has got further, until it ends; a comment now and then, so that no proxy hangs up."""
     last, begun, spoken = b"", stopwatch(), stopwatch()
     with deedbox.ingest.runs.watch(job_id) as watch:

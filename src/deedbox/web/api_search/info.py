@@ -8,7 +8,7 @@ from litestar import get
 from deedbox import VERSION
 from deedbox.search import library
 from deedbox.web.http import context
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 
 RANKING = "hybrid-bm25-dense-v1"
@@ -45,7 +45,7 @@ class StatsRecord(msgspec.Struct, frozen=True):
     """Vectors that answer queries."""
 
 
-@get("/info", opt=door("search:read"), summary="What the service is", tags=["search"])
+@get("/info", opt=requires("search:read"), summary="What the service is", tags=["search"])
 async def info(request: AnyRequest) -> Info:
     deedbox = context.of(request).deedbox
     embedder = deedbox.search.embedders.current
@@ -60,7 +60,7 @@ async def info(request: AnyRequest) -> Info:
     )
 
 
-@get("/stats", opt=door("search:read"), summary="How much the workspace holds", tags=["search"])
+@get("/stats", opt=requires("search:read"), summary="How much the workspace holds", tags=["search"])
 async def stats(request: AnyRequest) -> StatsRecord:
     here = context.of(request)
     reader = here.reader

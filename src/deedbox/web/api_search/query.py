@@ -21,12 +21,12 @@ from deedbox.search.conditions import Condition, Every
 from deedbox.search.facets import Count, Facets
 from deedbox.search.ocr import Box
 from deedbox.search.query import Answered, Mode, Passage, Question
-from deedbox.search.query_syntax import mended
-from deedbox.search.receipt import Asked
+from deedbox.search.query_syntax import replace_words
+from deedbox.search.receipt import ReceiptQuery
 from deedbox.search.upload import MetadataValue
 from deedbox.web.api_search.filters import Field, QueryFilter, condition
 from deedbox.web.http import context
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest, Context
 from deedbox.web.http.once import once
 from deedbox.web.http.openapi import ALSO
@@ -163,7 +163,7 @@ class QueryAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @post(
     "/query",
-    opt={**door("search:query"), QUERY: QueryWish, ALSO: (404, 409)},
+    opt={**requires("search:query"), QUERY: QueryWish, ALSO: (404, 409)},
     summary="Ask the indexed documents",
     tags=["search"],
     status_code=200,
@@ -179,10 +179,12 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     if (proven := data.receipt or here.query.receipt) and data.facets:
         raise BadRequest("receipt: an answer with facets has none, because they are counted of the present. Ask twice.")
     count_of = Facets(tuple(data.facets), everywhere=data.facets_scope == "all") if data.facets else None
-    found = await queries.answered(here.deedbox.search, here.reader, asked, counted=not keyed, count=count_of)
+    found = await queries.answer_with_details(
+        here.deedbox.search, here.reader, asked, counted=not keyed, count=count_of
+    )
     made = answer_of(asked, found, round((stopwatch() - begun) * 1000, 3))
     if proven:
-        made = await _with_receipt(here, Asked(here.reader, asked, found), made)
+        made = await _with_receipt(here, ReceiptQuery(here.reader, asked, found), made)
     if not keyed:
         return Response(made)
 
@@ -198,14 +200,14 @@ def answer_of(asked: Question, found: Answered, elapsed_ms: float) -> QueryAnswe
     """What is answered; the same for the same question and findings, but for the time."""
     results = [result(passage) for passage in found.passages]
     reranked = UNSET if found.reranked is None else found.reranked
-    corrected = mended(asked.text, found.corrected) if found.corrected else UNSET
+    corrected = replace_words(asked.text, found.corrected) if found.corrected else UNSET
     counts = UNSET if found.facets is None else found.facets
     return QueryAnswer(asked.text, len(results), elapsed_ms, results, reranked, corrected, counts)
 
 
-async def _with_receipt(here: Context, asked: Asked, made: QueryAnswer) -> QueryAnswer:
+async def _with_receipt(here: Context, asked: ReceiptQuery, made: QueryAnswer) -> QueryAnswer:
     deedbox, plain = here.deedbox, msgspec.to_builtins(made)
-    proof = await receipts.issued(deedbox.db, deedbox.certificates, asked, plain, deedbox.clock.now())
+    proof = await receipts.issue(deedbox.db, deedbox.certificates, asked, plain, deedbox.clock.now())
     return msgspec.structs.replace(made, receipt=proof.receipt, receipt_timestamp=proof.timestamp)
 
 
@@ -214,7 +216,7 @@ def question(data: NewQuery, caller: str) -> Question:
     text = data.query.strip()
     if not 1 <= len(text) <= limits.QUERY_CHARS:
         raise BadRequest(f"query: it must have 1 to {limits.QUERY_CHARS} characters")
-    facets.need(data.facets or [])
+    facets.check_fields(data.facets or [])
     return Question(
         text=text,
         top_k=data.top_k or limits.TOP_K_DEFAULT,

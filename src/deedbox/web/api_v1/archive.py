@@ -9,7 +9,7 @@ from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
 
 from deedbox.archive import package, proofs, store
-from deedbox.archive.receipt import ArchiveRow, Receipt
+from deedbox.archive.receipt import ArchiveRow, PackageReceipt
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Unavailable
@@ -18,8 +18,8 @@ from deedbox.signing.action_context import document_of
 from deedbox.signing.model import ArchiveReceipt
 from deedbox.web.api_v1.document_record import archive_of
 from deedbox.web.http import context, openapi, ranges
-from deedbox.web.http.auth import door
-from deedbox.web.http.blob_response import GUARDED, joined, not_modified, patiently
+from deedbox.web.http.auth import requires
+from deedbox.web.http.blob_response import GUARDED, join, patiently, unchanged_response
 from deedbox.web.http.context import AnyRequest
 
 
@@ -65,7 +65,7 @@ class DocumentArchive(msgspec.Struct, frozen=True):
 
 @get(
     "/api/v1/documents/{document_id:str}/archive",
-    opt=door("archive:read"),
+    opt=requires("archive:read"),
     summary="The archive's receipt and proof of inclusion",
     tags=["documents"],
 )
@@ -91,7 +91,7 @@ async def document_archive(request: AnyRequest, document_id: FromPath[str]) -> D
 @get(
     "/api/v1/documents/{document_id:str}/archive/package",
     opt={
-        **door("archive:read"),
+        **requires("archive:read"),
         openapi.ANSWERS: {
             "200": {
                 "description": "The package: a BagIt bag as a zip file",
@@ -108,7 +108,7 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
     """Compared with the receipt on the way: of one that is not the same the end does not come."""
     here = context.of(request)
 
-    def look(tx: Tx) -> tuple[str, Receipt]:
+    def look(tx: Tx) -> tuple[str, PackageReceipt]:
         _, document = document_of(tx, here.caller.workspace_id, document_id)
         row = store.find(tx, document.id)
         receipt = row.receipt if row else None
@@ -119,7 +119,7 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
     name, receipt = await here.deedbox.db.read(look)
     etag = f'"{receipt.sha256}"'
     if ranges.is_current(request.headers.get("if-none-match"), etag):
-        return not_modified(etag)
+        return unchanged_response(etag)
     if here.deedbox.archive.push.key is None:
         raise Unavailable(f"This server cannot ask the archive: {ECOSYSTEM_KEY} is not set")
     target = here.deedbox.archive.target
@@ -136,7 +136,7 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
         **GUARDED,
     }
     each = limits.ARCHIVE_READER_SECONDS + limits.ARCHIVE_STALL_SECONDS
-    taken = patiently(here, joined(first, pieces), each=each, in_all=limits.ARCHIVE_SECONDS)
+    taken = patiently(here, join(first, pieces), each=each, in_all=limits.ARCHIVE_SECONDS)
     return StreamedResponse(taken, headers=headers)
 
 

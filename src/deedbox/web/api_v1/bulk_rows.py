@@ -13,7 +13,7 @@ from deedbox.signing.bulk import moves, results, store
 from deedbox.signing.bulk.model import Row, RowStatus
 from deedbox.web.http import context, openapi
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.blob_response import patiently
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
@@ -52,7 +52,7 @@ _ANSWERS = {
 
 @get(
     "/api/v1/bulk-sends/{bulk_send_id:str}/rows",
-    opt={**door("documents:read"), QUERY: BulkRowQuery, openapi.ANSWERS: _ANSWERS},
+    opt={**requires("documents:read"), QUERY: BulkRowQuery, openapi.ANSWERS: _ANSWERS},
     summary="The rows of a bulk send, and what became of them",
     tags=["bulk sends"],
 )

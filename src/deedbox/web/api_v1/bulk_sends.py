@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.bulk import accept, moves, store
 from deedbox.signing.bulk.model import BulkSend, Counts, Flaw, Status
 from deedbox.signing.model import Message, Reminders
@@ -19,7 +19,7 @@ from deedbox.web.api_v1 import bulk_upload
 from deedbox.web.api_v1.bulk_upload import NewBulkSendBody
 from deedbox.web.http import context, multipart, once, openapi
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.body import READS
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
@@ -118,7 +118,7 @@ _OTHERS = {
 @post(
     "/api/v1/bulk-sends",
     opt={
-        **door("documents:send"),
+        **requires("documents:send"),
         READS: NewBulkSendBody,
         multipart.FORM: bulk_upload.WITH_FILE,
         openapi.ALSO: (404,),
@@ -135,24 +135,24 @@ async def create_bulk_send(request: AnyRequest) -> Response[BulkSendRecord]:
     """Every row is checked first: if one cannot be sent, none is. Rows that were sent before under the same name,
     template and key are not sent again."""
     here = context.of(request)
-    with once.claimed(request):
+    with once.claim(request):
         async with bulk_upload.asked_for(request) as asked:
             if before := await once.given_before(request, asked.content):
                 given: Response[Any] = before
                 return given
             here.take_time(limits.BULK_CHECK_SECONDS)  # ten thousand rows take longer to check
             deedbox, workspace_id = here.deedbox, here.caller.workspace_id
-            begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.office, workspace_id, asked.new))
-            report = await accept.checked(deedbox.office, deedbox.box, begun, asked.rows(begun.template))
+            begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.services, workspace_id, asked.new))
+            report = await accept.check_rows(deedbox.services, deedbox.box, begun, asked.rows(begun.template))
 
             def act(tx: Tx) -> msgspec.Struct:
                 if asked.new.dry_run:
-                    return _dry_run(accept.compared(tx, begun, report))
-                with here.desk(tx) as desk:
-                    made = accept.accept(desk, begun, report)
+                    return _dry_run(accept.compare(tx, begun, report))
+                with here.action(tx) as ctx:
+                    made = accept.accept(ctx, begun, report)
                 return record(made, BulkSendRecord if begun.known else _Made)
 
-            answer: Response[Any] = await once.kept(
+            answer: Response[Any] = await once.claim_once(
                 request, act, status=_status, content=asked.content, repeatable=asked.new.dry_run
             )
             return answer
@@ -160,7 +160,7 @@ async def create_bulk_send(request: AnyRequest) -> Response[BulkSendRecord]:
 
 @get(
     "/api/v1/bulk-sends",
-    opt={**door("documents:read"), QUERY: BulkSendQuery},
+    opt={**requires("documents:read"), QUERY: BulkSendQuery},
     summary="List bulk sends, newest first",
     tags=["bulk sends"],
 )
@@ -174,7 +174,7 @@ async def list_bulk_sends(request: AnyRequest) -> BulkSendPage:
 
 @get(
     "/api/v1/bulk-sends/{bulk_send_id:str}",
-    opt=door("documents:read"),
+    opt=requires("documents:read"),
     summary="One bulk send",
     tags=["bulk sends"],
 )
@@ -186,7 +186,7 @@ async def show_bulk_send(request: AnyRequest, bulk_send_id: FromPath[str]) -> Bu
 
 @post(
     "/api/v1/bulk-sends/{bulk_send_id:str}/pause",
-    opt=door("documents:send"),
+    opt=requires("documents:send"),
     summary="Send no more rows until it is resumed",
     tags=["bulk sends"],
     status_code=200,
@@ -197,7 +197,7 @@ async def pause_bulk_send(request: AnyRequest, bulk_send_id: FromPath[str]) -> R
 
 @post(
     "/api/v1/bulk-sends/{bulk_send_id:str}/resume",
-    opt=door("documents:send"),
+    opt=requires("documents:send"),
     summary="Resume a paused bulk send",
     tags=["bulk sends"],
     status_code=200,
@@ -208,7 +208,7 @@ async def resume_bulk_send(request: AnyRequest, bulk_send_id: FromPath[str]) -> 
 
 @post(
     "/api/v1/bulk-sends/{bulk_send_id:str}/cancel",
-    opt=door("documents:send"),
+    opt=requires("documents:send"),
     summary="Never send the rows that wait",
     tags=["bulk sends"],
     status_code=200,
@@ -220,7 +220,7 @@ async def cancel_bulk_send(request: AnyRequest, bulk_send_id: FromPath[str]) -> 
 
 @post(
     "/api/v1/bulk-sends/{bulk_send_id:str}/retry",
-    opt=door("documents:send"),
+    opt=requires("documents:send"),
     summary="Try the rows again that failed",
     tags=["bulk sends"],
     status_code=200,
@@ -230,13 +230,13 @@ async def retry_bulk_send(request: AnyRequest, bulk_send_id: FromPath[str]) -> R
 
 
 async def _moved(
-    request: AnyRequest, bulk_send_id: str, move: Callable[[Desk, BulkSend], BulkSend]
+    request: AnyRequest, bulk_send_id: str, move: Callable[[ActionContext, BulkSend], BulkSend]
 ) -> Response[BulkSendRecord]:
     here = context.of(request)
 
     def act(tx: Tx) -> BulkSendRecord:
-        with here.desk(tx) as desk:
-            return record(move(desk, moves.find(tx, desk.workspace_id, bulk_send_id)))
+        with here.action(tx) as ctx:
+            return record(move(ctx, moves.find(tx, ctx.workspace_id, bulk_send_id)))
 
     answer: Response[Any] = await once.once(request, act, status=200)
     return answer
@@ -252,7 +252,7 @@ def record(bulk_send: BulkSend, kind: type[BulkSendRecord] = BulkSendRecord) -> 
     return kind(**shown, **{name: getattr(bulk_send, name) for name in own})
 
 
-def _dry_run(report: accept.Report) -> DryRun:
+def _dry_run(report: accept.RowsReport) -> DryRun:
     valid = report.total - report.invalid
     return DryRun(total=report.total, valid=valid, invalid=report.invalid, errors=list(report.flaws))
 

@@ -17,7 +17,7 @@ from deedbox.kernel.constraints import LEFT_OUT, SENT, Constraint, Constraints
 from deedbox.kernel.errors import BadRequest, TooLarge
 from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import columns
-from deedbox.signing.bulk.columns import Known
+from deedbox.signing.bulk.columns import KnownColumns
 from deedbox.signing.bulk.model import FORMULA, NO_FORMULA, Flaw, NewBulkSend, NewRow, ReadRow, is_formula, people
 from deedbox.web.http import body, context, multipart
 from deedbox.web.http.context import AnyRequest
@@ -69,7 +69,7 @@ class _RawBulkSend(_WithColumns, frozen=True, forbid_unknown_fields=True, kw_onl
     rows: msgspec.Raw = msgspec.Raw(b"[]")
 
 
-class Asked(NamedTuple):
+class BulkUploadRequest(NamedTuple):
     new: NewBulkSend
     rows: Callable[[ReadyTemplate], Iterator[ReadRow]]
     """Reads them, once it is known of which template."""
@@ -78,7 +78,7 @@ class Asked(NamedTuple):
 
 
 @asynccontextmanager
-async def asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
+async def asked_for(request: AnyRequest) -> AsyncIterator[BulkUploadRequest]:
     """The bulk send that the request asks for, its rows yet to be read."""
     if multipart.is_form(request):
         folder = str(context.of(request).deedbox.settings.data_dir)
@@ -90,7 +90,7 @@ async def asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     # No text of a row is looked at here, so there may be any number of them.
     new = await asyncio.to_thread(body.decoded_now, _RawBulkSend, content, len(content))
     NO_COLUMNS.check(new)
-    yield Asked(_without_more(new), lambda _: _from_json(items("rows", new.rows)), content)
+    yield BulkUploadRequest(_without_more(new), lambda _: _from_json(items("rows", new.rows)), content)
 
 
 def _from_json(rows: Iterator[bytes]) -> Iterator[ReadRow]:
@@ -113,7 +113,7 @@ def _formulas(row: NewRow) -> Iterator[str]:
             yield from (f"roles.{role}.{name}" for name in NO_FORMULA if is_formula(getattr(person, name)))
 
 
-async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
+async def _form(request: AnyRequest, file: IO[bytes]) -> BulkUploadRequest:
     told, hashed, files = bytearray(), hashlib.sha256(), list[str]()
 
     async def keep(data: bytes) -> None:
@@ -141,14 +141,14 @@ async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
         raise BadRequest(f"The form has no part named {BULK_SEND!r} with the bulk send as JSON")
     if not files:
         raise BadRequest(f"The form has no part named {FILE!r} with the rows as CSV")
-    new = await body.decoded(request, _RawBulkSend, bytes(told))
+    new = await body.decode_as(request, _RawBulkSend, bytes(told))
     if any(items("rows", new.rows)):
         raise BadRequest("rows: they come in the file; give one or the other")
 
     def rows(template: ReadyTemplate) -> Iterator[ReadRow]:
-        return columns.rows(file, new.columns, Known.of(template.template), validation_errors.named)
+        return columns.rows(file, new.columns, KnownColumns.of(template.template), validation_errors.describe)
 
-    return Asked(_without_more(new), rows, bytes(told) + hashed.digest())
+    return BulkUploadRequest(_without_more(new), rows, bytes(told) + hashed.digest())
 
 
 def _without_more(new: NewBulkSend) -> NewBulkSend:

@@ -11,7 +11,7 @@ from deedbox.kernel.admin_log import Act, ActPart
 from deedbox.web.api_v1.document_list import Moment, instant_of
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.query import QUERY
@@ -44,7 +44,7 @@ class ChangePage(msgspec.Struct, frozen=True):
 
 @get(
     "/api/v1/changes",
-    opt={**door("workspace:read"), QUERY: ChangeQuery},
+    opt={**requires("workspace:read"), QUERY: ChangeQuery},
     summary="Who made or changed which key, webhook or member, newest first",
     tags=["workspace"],
 )

@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.web.http import context, openapi
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.once import once
@@ -36,7 +36,7 @@ class DeliveryQuery(PageQuery, frozen=True, kw_only=True):
 
 @get(
     "/api/v1/deliveries",
-    opt={**door("hooks:read"), QUERY: DeliveryQuery},
+    opt={**requires("hooks:read"), QUERY: DeliveryQuery},
     summary="The deliveries to all webhooks, newest first",
     tags=["hooks"],
 )
@@ -46,7 +46,7 @@ async def list_all_deliveries(request: AnyRequest) -> DeliveryPage:
 
 @get(
     "/api/v1/hooks/{hook_id:str}/deliveries",
-    opt={**door("hooks:read"), QUERY: DeliveryQuery},
+    opt={**requires("hooks:read"), QUERY: DeliveryQuery},
     summary="A webhook's deliveries, newest first",
     tags=["hooks"],
 )
@@ -65,7 +65,7 @@ async def _page(request: AnyRequest, hook_id: str | None) -> DeliveryPage:
 
 @get(
     "/api/v1/deliveries/{delivery_id:str}",
-    opt=door("hooks:read"),
+    opt=requires("hooks:read"),
     summary="One delivery, with each attempt's request and response",
     tags=["hooks"],
 )
@@ -76,7 +76,7 @@ async def get_delivery(request: AnyRequest, delivery_id: FromPath[str]) -> Deliv
 
 @post(
     "/api/v1/deliveries/{delivery_id:str}/redeliver",
-    opt={**door("hooks:write"), openapi.MAKES: {"delivery_id": "/id"}},
+    opt={**requires("hooks:write"), openapi.MAKES: {"delivery_id": "/id"}},
     summary="Send the same event and bytes once more",
     tags=["hooks"],
     status_code=202,

@@ -13,7 +13,7 @@ from deedbox.signing.action_context import document_of
 from deedbox.signing.store import audit
 from deedbox.web.http import context, document_files, openapi
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.blob_response import PICTURE, PictureQuery
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
@@ -31,7 +31,7 @@ def file_opt(content: dict[str, Any], *errors: int) -> dict[str, Any]:
         "206": {"description": "The bytes in the Range asked for", "content": content},
         "304": {"description": "The caller has this content: If-None-Match names its ETag"},
     }
-    return {**door("documents:read"), openapi.ANSWERS: answers, openapi.ALSO: (*errors, 416)}
+    return {**requires("documents:read"), openapi.ANSWERS: answers, openapi.ALSO: (*errors, 416)}
 
 
 class AuditEntry(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ async def original_file(request: AnyRequest, document_id: FromPath[str]) -> Resp
     tags=["documents"],
 )
 async def sealed_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await document_files.made(request, document_id, document_files.SEALED)
+    return await document_files.serve_file(request, document_id, document_files.SEALED)
 
 
 @get(
@@ -93,7 +93,7 @@ async def sealed_file(request: AnyRequest, document_id: FromPath[str]) -> Respon
     tags=["documents"],
 )
 async def completion_certificate(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await document_files.made(request, document_id, document_files.CERTIFICATE)
+    return await document_files.serve_file(request, document_id, document_files.CERTIFICATE)
 
 
 @get(
@@ -103,12 +103,12 @@ async def completion_certificate(request: AnyRequest, document_id: FromPath[str]
     tags=["documents"],
 )
 async def evidence_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await document_files.made(request, document_id, document_files.EVIDENCE)
+    return await document_files.serve_file(request, document_id, document_files.EVIDENCE)
 
 
 @get(
     "/api/v1/documents/{document_id:str}/audit",
-    opt={**door("documents:read"), QUERY: AuditQuery},
+    opt={**requires("documents:read"), QUERY: AuditQuery},
     summary="The audit trail, oldest row first",
     tags=["documents"],
 )
@@ -130,7 +130,7 @@ async def audit_trail(request: AnyRequest, document_id: FromPath[str]) -> AuditT
 @get(
     "/api/v1/documents/{document_id:str}/pages/{page:str}",
     opt={
-        **door("documents:read"),
+        **requires("documents:read"),
         QUERY: PictureQuery,
         openapi.ANSWERS: PICTURE,
         openapi.ALSO: (409,),

@@ -9,12 +9,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
-from deedbox.signing.model import Filter, Page, Status
+from deedbox.signing.model import Filter, PageRequest, Status
 from deedbox.signing.store import document_list
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.http import context, timestamps
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.query import QUERY
@@ -72,7 +72,7 @@ class DocumentQuery(PageQuery, frozen=True, kw_only=True):
 
 @get(
     "/api/v1/documents",
-    opt={**door("documents:read"), QUERY: DocumentQuery},
+    opt={**requires("documents:read"), QUERY: DocumentQuery},
     summary="List documents by age",
     tags=["documents"],
 )
@@ -80,7 +80,7 @@ async def list_documents(request: AnyRequest) -> DocumentPage:
     here = context.of(request)
     asked: DocumentQuery = here.query
     workspace, wanted = here.caller.workspace_id, asked.filter()
-    part = Page(asked.limit + 1, asked.start, newest_first=asked.order == "desc")
+    part = PageRequest(asked.limit + 1, asked.start, newest_first=asked.order == "desc")
     read = here.deedbox.db.read_aside if wanted.q else here.deedbox.db.read
     found = await read(lambda tx: document_list.page(tx, workspace, wanted, part))
     shown, count, has_more, following = cursors.page(found, asked.limit, lambda one: one[1].id)
@@ -93,7 +93,7 @@ async def list_documents(request: AnyRequest) -> DocumentPage:
 
 def instant_of(name: str, text: str | UnsetType) -> str | None:
     """The moment that a parameter gives, as records keep it; None if it gives none."""
-    moment = None if text is UNSET else timestamps.parsed(name, text)
+    moment = None if text is UNSET else timestamps.parse(name, text)
     return instant(moment) if moment else None
 
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.signing.action_context import Desk, document_in
+from deedbox.signing.action_context import ActionContext, document_in
 from deedbox.signing.actions.embed import embed
 from deedbox.signing.actions.remind import remind
 from deedbox.signing.actions.send import send
@@ -19,7 +19,7 @@ from deedbox.signing.model import Packet
 from deedbox.signing.store.links import Voucher
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.http import context, once
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.body import OPTIONAL_BODY
 from deedbox.web.http.context import AnyRequest
 
@@ -38,7 +38,7 @@ class SigningLink(msgspec.Struct, frozen=True):
 
 @post(
     "/api/v1/documents/{document_id:str}/send",
-    opt=door("documents:send"),
+    opt=requires("documents:send"),
     summary="Send a draft to its signers",
     tags=["documents"],
     status_code=200,
@@ -49,19 +49,19 @@ async def send_document(request: AnyRequest, document_id: FromPath[str]) -> Resp
 
 @post(
     "/api/v1/documents/{document_id:str}/void",
-    opt={**door("documents:void"), OPTIONAL_BODY: Reason},
+    opt={**requires("documents:void"), OPTIONAL_BODY: Reason},
     summary="Void a document",
     tags=["documents"],
     status_code=200,
 )
 async def void_document(request: AnyRequest, document_id: FromPath[str]) -> Response[DocumentRecord]:
     given: Reason = context.of(request).body
-    return await _moved(request, document_id, lambda desk, packet: void(desk, packet, given.reason))
+    return await _moved(request, document_id, lambda ctx, packet: void(ctx, packet, given.reason))
 
 
 @post(
     "/api/v1/documents/{document_id:str}/remind",
-    opt=door("documents:send"),
+    opt=requires("documents:send"),
     summary="Remind those whose turn it is",
     tags=["documents"],
     status_code=200,
@@ -72,7 +72,7 @@ async def remind_signers(request: AnyRequest, document_id: FromPath[str]) -> Res
 
 @post(
     "/api/v1/documents/{document_id:str}/signers/{signer_id:str}/link",
-    opt=door("documents:embed"),
+    opt=requires("documents:embed"),
     summary="A link to embed: one signer, one document, for an hour",
     tags=["documents"],
     status_code=201,
@@ -85,8 +85,8 @@ async def signing_link(
     voucher = Voucher(here.caller.id, here.caller.name)
 
     def act(tx: Tx) -> SigningLink:
-        with here.desk(tx) as desk:
-            token, expires_at = embed(desk, desk.packet_of(document_id), signer_id, voucher)
+        with here.action(tx) as ctx:
+            token, expires_at = embed(ctx, ctx.packet_of(document_id), signer_id, voucher)
         return SigningLink(f"{here.deedbox.address}/s/{token.reveal()}", expires_at)
 
     answer: Response[Any] = await once.once(request, once.Locking(act), status=201)
@@ -94,15 +94,15 @@ async def signing_link(
 
 
 async def _moved(
-    request: AnyRequest, document_id: str, move: Callable[[Desk, Packet], Packet]
+    request: AnyRequest, document_id: str, move: Callable[[ActionContext, Packet], Packet]
 ) -> Response[DocumentRecord]:
     """The answer to a move, made once; a document past its time has expired before it."""
     here = context.of(request)
     await here.packet_of(document_id)
 
     def act(tx: Tx) -> DocumentRecord:
-        with here.desk(tx) as desk:
-            packet = move(desk, desk.lone_packet_of(document_id))
+        with here.action(tx) as ctx:
+            packet = move(ctx, ctx.lone_packet_of(document_id))
         return record(packet, document_in(packet, document_id), archiving=here.deedbox.archive.is_on)
 
     answer: Response[Any] = await once.once(request, once.Locking(act), status=200)

@@ -11,8 +11,8 @@ from deedbox.signing.model import (
     Auth,
     Decline,
     Document,
+    DocumentFile,
     Field,
-    File,
     Identity,
     Message,
     OnDecline,
@@ -30,7 +30,7 @@ from deedbox.signing.model import (
     Void,
     attached_pages,
 )
-from deedbox.signing.parties import counted
+from deedbox.signing.parties import counting_signers
 
 
 class FileRecord(msgspec.Struct, frozen=True):
@@ -261,7 +261,7 @@ def archive_of(document: Document, *, archiving: bool) -> Archive:
     return _PENDING if waits else document.archive
 
 
-def file_records(files: Sequence[File]) -> list[FileRecord]:
+def file_records(files: Sequence[DocumentFile]) -> list[FileRecord]:
     return [
         FileRecord(
             file.id, file.name, file.sha256, file.size_bytes, file.pages, position, file.removed, file.signatures
@@ -299,7 +299,7 @@ def signer_record(signer: Signer) -> SignerRecord:
 def progress_of(packet: Packet) -> Progress:
     signers = signed = parties = completed = 0
     for party in packet.parties:
-        able = counted(party)
+        able = counting_signers(party)
         signers += len(able)
         signed += sum(signer.status == "signed" for signer in able)
         parties += bool(able)

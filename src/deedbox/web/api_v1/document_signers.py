@@ -11,17 +11,17 @@ from msgspec import UNSET
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.signing import parties, sessions
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import SignerChange
 from deedbox.web.api_v1.document_record import SignerRecord, signer_record
 from deedbox.web.http import context, openapi, write_back
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.write_back import WRITES
 
-_OPT: dict[str, Any] = {**door("documents:send"), WRITES: (SignerChange, SignerRecord), openapi.ALSO: (409,)}
+_OPT: dict[str, Any] = {**requires("documents:send"), WRITES: (SignerChange, SignerRecord), openapi.ALSO: (409,)}
 
 
 @patch(
@@ -39,7 +39,7 @@ async def correct_signer(
     write_back.check(data, SignerChange, SignerRecord)
     with _refused_first(data):
         seen = await context.of(request).packet_of(document_id)
-    return await _corrected(request, seen, signer_id, data, lambda desk: desk.lone_packet_of(document_id))
+    return await _corrected(request, seen, signer_id, data, lambda ctx: ctx.lone_packet_of(document_id))
 
 
 @patch(
@@ -57,7 +57,7 @@ async def correct_packet_signer(
     write_back.check(data, SignerChange, SignerRecord)
     with _refused_first(data):
         seen = await context.of(request).packet(packet_id)
-    return await _corrected(request, seen, signer_id, data, lambda desk: desk.packet(packet_id))
+    return await _corrected(request, seen, signer_id, data, lambda ctx: ctx.packet(packet_id))
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def _refused_first(data: dict[str, Any]) -> Iterator[None]:
 
 
 async def _corrected(
-    request: AnyRequest, seen: Packet, signer_id: str, data: dict[str, Any], found: Callable[[Desk], Packet]
+    request: AnyRequest, seen: Packet, signer_id: str, data: dict[str, Any], found: Callable[[ActionContext], Packet]
 ) -> SignerRecord:
     here = context.of(request)
     with _refused_first(data):
@@ -83,8 +83,8 @@ async def _corrected(
     code_hash = await sessions.hashed_code(wanted.access_code) if wanted.access_code is not UNSET else None
 
     def act(tx: Tx) -> Packet:
-        with here.desk(tx) as desk:
-            return correct(desk, found(desk), signer_id, wanted, code_hash)
+        with here.action(tx) as ctx:
+            return correct(ctx, found(ctx), signer_id, wanted, code_hash)
 
     _, right = parties.find_signer(await here.deedbox.db.write(act), signer_id)
     return signer_record(right)

@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.constraints import Constraints
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
-from deedbox.signing.action_context import Desk, document_in
+from deedbox.signing.action_context import ActionContext, document_in
 from deedbox.signing.actions import change, create, create_from_template
 from deedbox.signing.actions.delete import delete as delete_packet
 from deedbox.signing.model import Packet
@@ -19,7 +19,7 @@ from deedbox.signing.new_document import DocumentChange, NewDocument
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.api_v1.new_files import FILES_OR_TEMPLATE, NamedPassword, NewFileBody, asked_for
 from deedbox.web.http import context, multipart, once, openapi, upload, write_back
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.body import READS
 from deedbox.web.http.context import AnyRequest, Context
 from deedbox.web.http.write_back import WRITES
@@ -56,7 +56,7 @@ _MAKES = {
 @post(
     "/api/v1/documents",
     opt={
-        **door("documents:write"),
+        **requires("documents:write"),
         READS: NewDocumentBody,
         multipart.FORM: upload.DOCUMENT_WITH_FILES,
         openapi.MAKES: _MAKES,
@@ -70,24 +70,24 @@ _MAKES = {
 async def create_document(request: AnyRequest) -> Response[DocumentRecord]:
     """A Word document or an HTML page is converted in the background: until then the document is `processing`."""
     here = context.of(request)
-    with once.claimed(request):
+    with once.claim(request):
         async with asked_for(request, NewDocumentBody, FormDocumentBody) as asked:
             if asked.new.send:
                 here.caller.need("documents:send")
             if asked.new.template_id is not None and asked.files:
                 raise BadRequest("Give a file or a template_id, not both")
-            office, mill, new = here.deedbox.office, here.deedbox.paper_mill, asked.new
-            making = create.prepared(office, mill, new, asked.files)
+            services, preparation, new = here.deedbox.services, here.deedbox.paper_mill, asked.new
+            making = create.prepare(services, preparation, new, asked.files)
             if new.template_id is not None:
-                making = create_from_template.prepared(office, create_from_template.wanted_of(new))
+                making = create_from_template.prepare(services, create_from_template.wanted_of(new))
             async with making as make:
-                answer: Response[Any] = await once.kept(
+                answer: Response[Any] = await once.claim_once(
                     request, once.Locking(_made(here, make)), status=201, content=asked.content
                 )
                 return answer
 
 
-@get("/api/v1/documents/{document_id:str}", opt=door("documents:read"), summary="One document", tags=["documents"])
+@get("/api/v1/documents/{document_id:str}", opt=requires("documents:read"), summary="One document", tags=["documents"])
 async def get_document(request: AnyRequest, document_id: FromPath[str]) -> DocumentRecord:
     here = context.of(request)
     packet = await here.packet_of(document_id)
@@ -96,7 +96,7 @@ async def get_document(request: AnyRequest, document_id: FromPath[str]) -> Docum
 
 @patch(
     "/api/v1/documents/{document_id:str}",
-    opt={**door("documents:write"), WRITES: (DocumentChange, DocumentRecord)},
+    opt={**requires("documents:write"), WRITES: (DocumentChange, DocumentRecord)},
     summary="Change a document",
     tags=["documents"],
 )
@@ -109,28 +109,28 @@ async def change_document(
     try:
         before = await here.packet_of(document_id)
     except NotFound:
-        change.refuse_at_once(here.deedbox.office, write_back.as_new(data, DocumentChange, DocumentRecord))
+        change.refuse_at_once(here.deedbox.services, write_back.as_new(data, DocumentChange, DocumentRecord))
         raise
     shown = record(before, document_in(before, document_id), archiving=here.deedbox.archive.is_on)
     wanted = write_back.changes(data, shown, DocumentChange)
     if wanted is None:
         return shown
     _need_sender(here, before, wanted)
-    office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
-    async with change.prepared(office, mill, workspace_id, document_id, wanted) as make:
+    services, preparation, workspace_id = here.deedbox.services, here.deedbox.paper_mill, here.caller.workspace_id
+    async with change.prepare(services, preparation, workspace_id, document_id, wanted) as make:
 
         def act(tx: Tx) -> Packet:
-            with here.desk(tx) as desk:
-                _need_sender(here, desk.packet_of(document_id), wanted)  # it may have been sent meanwhile
-                return make(desk)
+            with here.action(tx) as ctx:
+                _need_sender(here, ctx.packet_of(document_id), wanted)  # it may have been sent meanwhile
+                return make(ctx)
 
-        after = await office.db.write(act)
+        after = await services.db.write(act)
     return record(after, document_in(after, document_id), archiving=here.deedbox.archive.is_on)
 
 
 @delete(
     "/api/v1/documents/{document_id:str}",
-    opt=door("documents:write"),
+    opt=requires("documents:write"),
     summary="Delete a draft, or what could not be converted",
     tags=["documents"],
 )
@@ -138,8 +138,8 @@ async def delete_draft(request: AnyRequest, document_id: FromPath[str]) -> None:
     here = context.of(request)
 
     def act(tx: Tx) -> None:
-        with here.desk(tx) as desk:
-            delete_packet(desk, desk.lone_packet_of(document_id))
+        with here.action(tx) as ctx:
+            delete_packet(ctx, ctx.lone_packet_of(document_id))
 
     await here.deedbox.db.write(act)
 
@@ -150,10 +150,10 @@ def _need_sender(here: Context, packet: Packet, wanted: DocumentChange) -> None:
         here.caller.need("documents:send")
 
 
-def _made(here: Context, make: Callable[[Desk], Packet]) -> Callable[[Tx], DocumentRecord]:
+def _made(here: Context, make: Callable[[ActionContext], Packet]) -> Callable[[Tx], DocumentRecord]:
     def act(tx: Tx) -> DocumentRecord:
-        with here.desk(tx) as desk:
-            packet = make(desk)
+        with here.action(tx) as ctx:
+            packet = make(ctx)
         return record(packet, packet.first, archiving=here.deedbox.archive.is_on)
 
     return act

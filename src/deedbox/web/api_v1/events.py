@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.query import QUERY
@@ -67,7 +67,7 @@ class EventPage(msgspec.Struct, frozen=True):
 
 @get(
     "/api/v1/hooks/events",
-    opt={**door("hooks:read"), QUERY: CatalogueQuery},
+    opt={**requires("hooks:read"), QUERY: CatalogueQuery},
     summary="Every kind of event, with a sample",
     tags=["hooks"],
 )
@@ -79,11 +79,11 @@ async def event_catalogue(request: AnyRequest) -> Catalogue:
     return Catalogue(*cursors.page(kinds, asked.limit, lambda kind: kind.type))
 
 
-def _kind(kind: catalogue.Kind) -> EventKind:
+def _kind(kind: catalogue.EventType) -> EventKind:
     return EventKind(kind.name, kind.meaning, _body(kind), kind.schema)
 
 
-def _body(kind: catalogue.Kind) -> dict[str, Any]:
+def _body(kind: catalogue.EventType) -> dict[str, Any]:
     data = msgspec.Raw(msgspec.json.encode(kind.sample))
     whole = EventBody(_SAMPLE_ID, kind.name, _SAMPLE_TIME, API_VERSION, 1, data)
     body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole))
@@ -92,7 +92,7 @@ def _body(kind: catalogue.Kind) -> dict[str, Any]:
 
 @get(
     "/api/v1/events",
-    opt={**door("hooks:read"), QUERY: EventQuery},
+    opt={**requires("hooks:read"), QUERY: EventQuery},
     summary="The events that happened, oldest first",
     tags=["hooks"],
 )

@@ -14,11 +14,11 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.web.http import context, openapi, timestamps, write_back
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.body import OPTIONAL_BODY
 from deedbox.web.http.context import AnyRequest, Context
 from deedbox.web.http.cursor import PageQuery
-from deedbox.web.http.once import claimed, kept, once
+from deedbox.web.http.once import claim, claim_once, once
 from deedbox.web.http.query import QUERY
 from deedbox.web.http.write_back import WRITES
 from deedbox.webhooks import hooks
@@ -74,7 +74,7 @@ async def _refusal(here: Context, url: str) -> BadRequest | None:
 @post(
     "/api/v1/hooks",
     opt={
-        **door("hooks:write"),
+        **requires("hooks:write"),
         openapi.MAKES: {"hook_id": "/id"},
         openapi.ANSWERS: {
             "200": {
@@ -99,10 +99,12 @@ async def create_hook(request: AnyRequest, data: JSONBody[NewHook]) -> Response[
             return made.hook
         return MadeHook(**msgspec.structs.asdict(made.hook), secret=made.secret.reveal())
 
-    with claimed(request):
+    with claim(request):
         refusal = await _refusal(here, data.target_url)
         content = await request.body()
-        answer: Response[Any] = await kept(request, make, status=_made_status, content=content, shown_once="secret")
+        answer: Response[Any] = await claim_once(
+            request, make, status=_made_status, content=content, shown_once="secret"
+        )
     return answer
 
 
@@ -112,7 +114,7 @@ def _made_status(made: msgspec.Struct) -> int:
 
 @get(
     "/api/v1/hooks",
-    opt={**door("hooks:read"), QUERY: HookQuery},
+    opt={**requires("hooks:read"), QUERY: HookQuery},
     summary="List webhooks, newest first",
     tags=["hooks"],
 )
@@ -123,7 +125,7 @@ async def list_hooks(request: AnyRequest) -> HookPage:
     return HookPage(*cursors.page(found, asked.limit, lambda hook: hook.id))
 
 
-@get("/api/v1/hooks/{hook_id:str}", opt=door("hooks:read"), summary="One webhook", tags=["hooks"])
+@get("/api/v1/hooks/{hook_id:str}", opt=requires("hooks:read"), summary="One webhook", tags=["hooks"])
 async def get_hook(request: AnyRequest, hook_id: FromPath[str]) -> Hook:
     here = context.of(request)
     return await here.deedbox.db.read(lambda tx: hooks.get(tx, here.caller.workspace_id, hook_id))
@@ -131,7 +133,7 @@ async def get_hook(request: AnyRequest, hook_id: FromPath[str]) -> Hook:
 
 @patch(
     "/api/v1/hooks/{hook_id:str}",
-    opt={**door("hooks:write"), WRITES: (HookChange, Hook)},
+    opt={**requires("hooks:write"), WRITES: (HookChange, Hook)},
     summary="Change a webhook's target, events or description",
     tags=["hooks"],
 )
@@ -152,7 +154,7 @@ async def change_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBod
     return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller, hook_id, wanted, now=now))
 
 
-@delete("/api/v1/hooks/{hook_id:str}", opt=door("hooks:write"), summary="Unsubscribe a webhook", tags=["hooks"])
+@delete("/api/v1/hooks/{hook_id:str}", opt=requires("hooks:write"), summary="Unsubscribe a webhook", tags=["hooks"])
 async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> None:
     here, now = context.of(request), context.of(request).deedbox.clock.now()
     await here.deedbox.db.write(lambda tx: hooks.delete(tx, here.caller, hook_id, now=now))
@@ -160,7 +162,7 @@ async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> None:
 
 @post(
     "/api/v1/hooks/{hook_id:str}/test",
-    opt={**door("hooks:write"), OPTIONAL_BODY: HookTest, openapi.MAKES: {"delivery_id": "/id"}},
+    opt={**requires("hooks:write"), OPTIONAL_BODY: HookTest, openapi.MAKES: {"delivery_id": "/id"}},
     summary="Send a webhook the sample of an event",
     tags=["hooks"],
     status_code=202,
@@ -176,7 +178,7 @@ async def test_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Del
 
 @post(
     "/api/v1/hooks/{hook_id:str}/rotate",
-    opt={**door("hooks:write"), OPTIONAL_BODY: HookRotation},
+    opt={**requires("hooks:write"), OPTIONAL_BODY: HookRotation},
     summary="Give a webhook a new secret",
     tags=["hooks"],
     status_code=200,
@@ -194,7 +196,7 @@ async def rotate_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[R
 
 @post(
     "/api/v1/hooks/{hook_id:str}/pause",
-    opt=door("hooks:write"),
+    opt=requires("hooks:write"),
     summary="Hold a webhook's deliveries back",
     tags=["hooks"],
     status_code=200,
@@ -208,7 +210,7 @@ async def pause_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Ho
 
 @post(
     "/api/v1/hooks/{hook_id:str}/resume",
-    opt=door("hooks:write"),
+    opt=requires("hooks:write"),
     summary="Send to a webhook again that was paused or disabled",
     tags=["hooks"],
     status_code=200,
@@ -222,7 +224,7 @@ async def resume_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[H
 
 @post(
     "/api/v1/hooks/{hook_id:str}/recover",
-    opt=door("hooks:write"),
+    opt=requires("hooks:write"),
     summary="Send a webhook again what never reached it since a time",
     tags=["hooks"],
     status_code=202,

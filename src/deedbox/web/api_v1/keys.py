@@ -13,7 +13,7 @@ from deedbox.accounts.workspaces import Workspace
 from deedbox.kernel.db import Tx
 from deedbox.web.http import context, openapi, timestamps, write_back
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import ANY_KEY, door
+from deedbox.web.http.auth import ANY_KEY, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.once import once
@@ -45,7 +45,7 @@ class Me(msgspec.Struct, frozen=True):
     """The workspace that it belongs to."""
 
 
-@get("/api/v1/me", opt=door(ANY_KEY), summary="The key in use and its workspace", tags=["keys"])
+@get("/api/v1/me", opt=requires(ANY_KEY), summary="The key in use and its workspace", tags=["keys"])
 async def me(request: AnyRequest) -> Me:
     here = context.of(request)
     now = here.deedbox.clock.now()
@@ -58,7 +58,7 @@ async def me(request: AnyRequest) -> Me:
 
 @get(
     "/api/v1/keys",
-    opt={**door("keys:read"), QUERY: KeyQuery},
+    opt={**requires("keys:read"), QUERY: KeyQuery},
     summary="List API keys, newest first",
     tags=["keys"],
 )
@@ -73,7 +73,7 @@ async def list_keys(request: AnyRequest) -> KeyPage:
 
 @post(
     "/api/v1/keys",
-    opt={**door("keys:write"), openapi.MAKES: {"key_id": "/id"}},
+    opt={**requires("keys:write"), openapi.MAKES: {"key_id": "/id"}},
     summary="Create an API key",
     tags=["keys"],
     status_code=201,
@@ -91,7 +91,7 @@ async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[Ma
     return answer
 
 
-@get("/api/v1/keys/{key_id:str}", opt=door("keys:read"), summary="One API key", tags=["keys"])
+@get("/api/v1/keys/{key_id:str}", opt=requires("keys:read"), summary="One API key", tags=["keys"])
 async def get_key(request: AnyRequest, key_id: FromPath[str]) -> KeyRecord:
     here = context.of(request)
     now = here.deedbox.clock.now()
@@ -100,7 +100,7 @@ async def get_key(request: AnyRequest, key_id: FromPath[str]) -> KeyRecord:
 
 @patch(
     "/api/v1/keys/{key_id:str}",
-    opt={**door("keys:write"), WRITES: (KeyChange, KeyRecord)},
+    opt={**requires("keys:write"), WRITES: (KeyChange, KeyRecord)},
     summary="Change an API key's name, rate or end, only downwards",
     tags=["keys"],
 )
@@ -129,7 +129,7 @@ def _without_use(given: dict[str, Any], shown: KeyRecord) -> dict[str, Any]:
 
 @delete(
     "/api/v1/keys/{key_id:str}",
-    opt=door("keys:write"),
+    opt=requires("keys:write"),
     summary="Revoke an API key and the keys that it made; only one that lies within the calling key",
     tags=["keys"],
 )

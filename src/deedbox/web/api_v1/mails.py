@@ -15,7 +15,7 @@ from deedbox.mail.store import MailPart, Status
 from deedbox.web.api_v1.document_list import Text
 from deedbox.web.http import context, openapi
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.once import once
@@ -47,7 +47,7 @@ class MailPage(msgspec.Struct, frozen=True):
 
 @get(
     "/api/v1/mails",
-    opt={**door("documents:read"), QUERY: MailQuery, openapi.MAKES: {"mail_id": "/mails/0/id"}},
+    opt={**requires("documents:read"), QUERY: MailQuery, openapi.MAKES: {"mail_id": "/mails/0/id"}},
     summary="The mails to signers and senders, newest first, with what became of each",
     tags=["mails"],
 )
@@ -70,14 +70,14 @@ async def list_mails(request: AnyRequest) -> MailPage:
     return MailPage(*cursors.page(found, asked.limit, lambda mail: mail.id))
 
 
-@get("/api/v1/mails/{mail_id:str}", opt=door("documents:read"), summary="What became of one mail", tags=["mails"])
+@get("/api/v1/mails/{mail_id:str}", opt=requires("documents:read"), summary="What became of one mail", tags=["mails"])
 async def get_mail(request: AnyRequest, mail_id: FromPath[str]) -> MailRecord:
     return await context.of(request).deedbox.db.read(lambda tx: _found(tx, request, mail_id))
 
 
 @post(
     "/api/v1/mails/{mail_id:str}/resend",
-    opt=door("documents:send"),
+    opt=requires("documents:send"),
     summary="Send a mail that could not be sent once more",
     tags=["mails"],
     status_code=202,

@@ -14,7 +14,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import ID_CHARS
 from deedbox.web.http import context, openapi, write_back
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.once import once
@@ -46,7 +46,7 @@ class MemberPage(msgspec.Struct, frozen=True):
 
 @get(
     "/api/v1/members",
-    opt={**door("workspace:read"), QUERY: MemberQuery},
+    opt={**requires("workspace:read"), QUERY: MemberQuery},
     summary="List members and open invitations",
     tags=["workspace"],
 )
@@ -61,7 +61,7 @@ async def list_members(request: AnyRequest) -> MemberPage:
 
 @post(
     "/api/v1/members",
-    opt={**door("workspace:write"), openapi.MAKES: {"member_id": "/id"}},
+    opt={**requires("workspace:write"), openapi.MAKES: {"member_id": "/id"}},
     summary="Invite a person to the workspace",
     tags=["workspace"],
     status_code=201,
@@ -79,7 +79,7 @@ async def invite_member(request: AnyRequest, data: JSONBody[NewInvitation]) -> R
     return answer
 
 
-@get("/api/v1/members/{member_id:str}", opt=door("workspace:read"), summary="One member", tags=["workspace"])
+@get("/api/v1/members/{member_id:str}", opt=requires("workspace:read"), summary="One member", tags=["workspace"])
 async def get_member(request: AnyRequest, member_id: FromPath[str]) -> MemberRecord:
     here = context.of(request)
     now = here.deedbox.clock.now()
@@ -88,7 +88,7 @@ async def get_member(request: AnyRequest, member_id: FromPath[str]) -> MemberRec
 
 @patch(
     "/api/v1/members/{member_id:str}",
-    opt={**door("workspace:write"), WRITES: (MemberChange, MemberRecord)},
+    opt={**requires("workspace:write"), WRITES: (MemberChange, MemberRecord)},
     summary="Change a member's role",
     tags=["workspace"],
 )
@@ -110,7 +110,7 @@ async def change_member(request: AnyRequest, member_id: FromPath[str], data: JSO
 
 @delete(
     "/api/v1/members/{member_id:str}",
-    opt={**door("workspace:write"), openapi.ALSO: (409,)},
+    opt={**requires("workspace:write"), openapi.ALSO: (409,)},
     summary="Remove a member, or withdraw an invitation",
     tags=["workspace"],
 )

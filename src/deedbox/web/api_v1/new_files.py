@@ -11,10 +11,10 @@ from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.constraints import exactly_one
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.redacted import Discreet
+from deedbox.kernel.redacted import Redacted
 from deedbox.signing.new_document import FilePassword, NewFile
 from deedbox.web.http import context, multipart, upload
-from deedbox.web.http.body import decoded, need_json
+from deedbox.web.http.body import decode_as, need_json
 from deedbox.web.http.context import AnyRequest
 
 FileName: TypeAlias = Annotated[
@@ -25,7 +25,7 @@ Base64: TypeAlias = Annotated[str, Meta(min_length=4, max_length=limits.DOCUMENT
 FILES_OR_TEMPLATE = exactly_one("file", "files", "template_id")
 
 
-class NewFileBody(Discreet, frozen=True, forbid_unknown_fields=True):
+class NewFileBody(Redacted, frozen=True, forbid_unknown_fields=True):
     name: FileName
     """The file's name; its extension says what it is."""
     content_base64: Base64
@@ -34,7 +34,7 @@ class NewFileBody(Discreet, frozen=True, forbid_unknown_fields=True):
     """Opens a PDF that is locked. It is used once and kept nowhere."""
 
 
-class NamedPassword(Discreet, frozen=True, forbid_unknown_fields=True):
+class NamedPassword(Redacted, frozen=True, forbid_unknown_fields=True):
     """The password of the part with this file name."""
 
     name: FileName
@@ -64,7 +64,7 @@ J = TypeVar("J", bound=WithFiles)
 F = TypeVar("F", bound=WithPasswords)
 
 
-class Asked(NamedTuple, Generic[J, F]):
+class UploadedRequest(NamedTuple, Generic[J, F]):
     """A request for something new, its files stored."""
 
     new: J | F
@@ -74,27 +74,27 @@ class Asked(NamedTuple, Generic[J, F]):
 
 
 @asynccontextmanager
-async def asked_for(request: AnyRequest, in_json: type[J], in_form: type[F]) -> AsyncIterator[Asked[J, F]]:
+async def asked_for(request: AnyRequest, in_json: type[J], in_form: type[F]) -> AsyncIterator[UploadedRequest[J, F]]:
     """What the request asks for; files that are not adopted until the end of this are removed."""
     blobs = context.of(request).deedbox.blobs
     async with AsyncExitStack() as held:
         if multipart.is_form(request):
             given = await held.enter_async_context(upload.document_form(request, blobs))
-            told = await decoded(request, in_form, given.document)
+            told = await decode_as(request, in_form, given.document)
             files = _unlocked(told.files, given.parts)
             content = given.document + b"".join(file.original.blob.sha256.encode() for file in files)
-            yield Asked(told, files, content)
+            yield UploadedRequest(told, files, content)
             return
         need_json(request)
         content = await upload.document_json(request)
-        body = await decoded(request, in_json, content)
+        body = await decode_as(request, in_json, content)
         sources = [body.file] if body.file is not None else body.files
-        yield Asked(body, [await stored(blobs, source, held) for source in sources], content)
+        yield UploadedRequest(body, [await store_file(blobs, source, held) for source in sources], content)
 
 
-async def stored(blobs: Blobs, source: NewFileBody, held: AsyncExitStack) -> NewFile:
+async def store_file(blobs: Blobs, source: NewFileBody, held: AsyncExitStack) -> NewFile:
     """A file that came in JSON, stored and not yet adopted."""
-    kept = upload.stored(blobs, source.content_base64, limits.DOCUMENT_FILE_BYTES)
+    kept = upload.store(blobs, source.content_base64, limits.DOCUMENT_FILE_BYTES)
     try:
         received = await held.enter_async_context(kept)
     except ValueError as error:
@@ -103,7 +103,7 @@ async def stored(blobs: Blobs, source: NewFileBody, held: AsyncExitStack) -> New
     return NewFile(multipart.clean(source.name), received, password)
 
 
-def _unlocked(locked: Sequence[NamedPassword], parts: Sequence[upload.Part]) -> list[NewFile]:
+def _unlocked(locked: Sequence[NamedPassword], parts: Sequence[upload.FormPart]) -> list[NewFile]:
     """The parts of a form as files, each with its password."""
     passwords = {multipart.clean(one.name): Secret(one.password) for one in locked}
     names = [part.filename for part in parts]

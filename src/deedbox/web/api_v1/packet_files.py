@@ -7,14 +7,14 @@ from litestar.params import FromPath
 
 from deedbox.web.api_v1.document_files import PDF, file_opt
 from deedbox.web.http import document_files, openapi
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.zip_response import ZIP_ANSWERS
 
 
 @get(
     "/api/v1/packets/{packet_id:str}/zip",
-    opt={**door("documents:read"), openapi.ANSWERS: ZIP_ANSWERS, openapi.ALSO: (413,)},
+    opt={**requires("documents:read"), openapi.ANSWERS: ZIP_ANSWERS, openapi.ALSO: (413,)},
     summary="Everything in one zip file",
     tags=["packets"],
 )

@@ -7,13 +7,13 @@ from litestar import get
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
-from deedbox.signing.model import Filter, Page, Status
+from deedbox.signing.model import Filter, PageRequest, Status
 from deedbox.signing.store import packet_list
 from deedbox.web.api_v1.document_list import Moment, Text, instant_of, next_link
 from deedbox.web.api_v1.packet_record import PacketRecord, packet_record
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.query import QUERY
@@ -54,7 +54,7 @@ class PacketQuery(PageQuery, frozen=True, kw_only=True):
 
 @get(
     "/api/v1/packets",
-    opt={**door("documents:read"), QUERY: PacketQuery},
+    opt={**requires("documents:read"), QUERY: PacketQuery},
     summary="List packets by age",
     tags=["packets"],
 )
@@ -62,7 +62,7 @@ async def list_packets(request: AnyRequest) -> PacketPage:
     here = context.of(request)
     asked: PacketQuery = here.query
     workspace, wanted = here.caller.workspace_id, asked.filter()
-    part = Page(asked.limit + 1, asked.start, newest_first=asked.order == "desc")
+    part = PageRequest(asked.limit + 1, asked.start, newest_first=asked.order == "desc")
     read = here.deedbox.db.read_aside if wanted.q else here.deedbox.db.read
     found = await read(lambda tx: packet_list.page(tx, workspace, wanted, part))
     shown, count, has_more, following = cursors.page(found, asked.limit, lambda one: one.id)

@@ -14,19 +14,19 @@ from deedbox.kernel.constraints import Constraints
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
-from deedbox.kernel.redacted import Discreet
-from deedbox.signing.actions.change_packet import prepared as prepared_change
+from deedbox.kernel.redacted import Redacted
+from deedbox.signing.actions.change_packet import prepare as prepared_change
 from deedbox.signing.actions.change_packet import refuse_at_once
-from deedbox.signing.actions.create_packet import prepared as prepared_packet
+from deedbox.signing.actions.create_packet import prepare as prepared_packet
 from deedbox.signing.actions.delete import delete as delete_drafts
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import FilePassword, NewFile
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument, PacketChange
-from deedbox.web.api_v1.new_files import FILES_OR_TEMPLATE, FileName, NewFileBody, stored
+from deedbox.web.api_v1.new_files import FILES_OR_TEMPLATE, FileName, NewFileBody, store_file
 from deedbox.web.api_v1.packet_record import PacketRecord, packet_record
 from deedbox.web.http import context, multipart, once, openapi, upload, write_back
-from deedbox.web.http.auth import door
-from deedbox.web.http.body import READS, decoded, need_json
+from deedbox.web.http.auth import requires
+from deedbox.web.http.body import READS, decode_as, need_json
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.write_back import WRITES
 
@@ -51,7 +51,7 @@ class NewPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only=
     """What is signed together, in the order in which it is shown."""
 
 
-class PartName(Discreet, frozen=True, forbid_unknown_fields=True):
+class PartName(Redacted, frozen=True, forbid_unknown_fields=True):
     """The part of the form that is a file of the document."""
 
     name: FileName
@@ -71,7 +71,7 @@ class FormPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only
     documents: Annotated[Sequence[FormPacketDocument], Meta(min_length=1, max_length=limits.PACKET_DOCUMENTS)]
     """What is signed together, in the order in which it is shown."""
 
-    def received(self, parts: Sequence[upload.Part]) -> list[list[NewFile]]:
+    def received(self, parts: Sequence[upload.FormPart]) -> list[list[NewFile]]:
         """The parts as files of each document; BadRequest unless each part is a file of exactly one."""
         if not any(document.files for document in self.documents):
             return self._in_order(parts)
@@ -93,7 +93,7 @@ class FormPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only
             for document in self.documents
         ]
 
-    def _in_order(self, parts: Sequence[upload.Part]) -> list[list[NewFile]]:
+    def _in_order(self, parts: Sequence[upload.FormPart]) -> list[list[NewFile]]:
         """A part for each document that is not made from a template."""
         needing = sum(document.template_id is None for document in self.documents)
         if len(parts) != needing:
@@ -108,7 +108,7 @@ class FormPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only
         ]
 
 
-class Asked(NamedTuple):
+class PacketRequest(NamedTuple):
     """A request for a packet, its files stored."""
 
     new: NewPacket
@@ -120,7 +120,7 @@ class Asked(NamedTuple):
 @post(
     "/api/v1/packets",
     opt={
-        **door("documents:send"),
+        **requires("documents:send"),
         READS: NewPacketBody,
         multipart.FORM: upload.PACKET_WITH_FILES,
         openapi.ALSO: (404,),
@@ -140,27 +140,27 @@ async def create_packet(request: AnyRequest) -> Response[PacketRecord]:
     """The people sign all documents with one link, one consent and one act. Word documents and HTML pages are converted
     in the background: until the last of them the packet is `processing`."""
     here = context.of(request)
-    with once.claimed(request):
+    with once.claim(request):
         async with _asked_for(request) as (new, files, content):
-            office, mill = here.deedbox.office, here.deedbox.paper_mill
-            async with prepared_packet(office, mill, new, files) as make:
+            services, preparation = here.deedbox.services, here.deedbox.paper_mill
+            async with prepared_packet(services, preparation, new, files) as make:
 
                 def act(tx: Tx) -> PacketRecord:
-                    with here.desk(tx) as desk:
-                        return _record(request, make(desk))
+                    with here.action(tx) as ctx:
+                        return _record(request, make(ctx))
 
-                answer: Response[Any] = await once.kept(request, act, status=201, content=content)
+                answer: Response[Any] = await once.claim_once(request, act, status=201, content=content)
                 return answer
 
 
-@get("/api/v1/packets/{packet_id:str}", opt=door("documents:read"), summary="One packet", tags=["packets"])
+@get("/api/v1/packets/{packet_id:str}", opt=requires("documents:read"), summary="One packet", tags=["packets"])
 async def get_packet(request: AnyRequest, packet_id: FromPath[str]) -> PacketRecord:
     return _record(request, await context.of(request).packet(packet_id))
 
 
 @patch(
     "/api/v1/packets/{packet_id:str}",
-    opt={**door("documents:send"), WRITES: (PacketChange, PacketRecord)},
+    opt={**requires("documents:send"), WRITES: (PacketChange, PacketRecord)},
     summary="Change a packet",
     tags=["packets"],
 )
@@ -172,24 +172,24 @@ async def change_packet(request: AnyRequest, packet_id: FromPath[str], data: JSO
     try:
         shown = _record(request, await here.packet(packet_id))
     except NotFound:
-        refuse_at_once(here.deedbox.office, write_back.as_new(data, PacketChange, PacketRecord))
+        refuse_at_once(here.deedbox.services, write_back.as_new(data, PacketChange, PacketRecord))
         raise
     wanted = write_back.changes(data, shown, PacketChange)
     if wanted is None:
         return shown
-    office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
-    async with prepared_change(office, mill, workspace_id, packet_id, wanted) as make:
+    services, preparation, workspace_id = here.deedbox.services, here.deedbox.paper_mill, here.caller.workspace_id
+    async with prepared_change(services, preparation, workspace_id, packet_id, wanted) as make:
 
         def act(tx: Tx) -> Packet:
-            with here.desk(tx) as desk:
-                return make(desk)
+            with here.action(tx) as ctx:
+                return make(ctx)
 
-        return _record(request, await office.db.write(act))
+        return _record(request, await services.db.write(act))
 
 
 @delete(
     "/api/v1/packets/{packet_id:str}",
-    opt=door("documents:send"),
+    opt=requires("documents:send"),
     summary="Delete a draft, or what could not be converted, with all its documents",
     tags=["packets"],
 )
@@ -197,8 +197,8 @@ async def delete_packet(request: AnyRequest, packet_id: FromPath[str]) -> None:
     here = context.of(request)
 
     def act(tx: Tx) -> None:
-        with here.desk(tx) as desk:
-            delete_drafts(desk, desk.packet(packet_id))
+        with here.action(tx) as ctx:
+            delete_drafts(ctx, ctx.packet(packet_id))
 
     await here.deedbox.db.write(act)
 
@@ -208,22 +208,22 @@ def _record(request: AnyRequest, packet: Packet) -> PacketRecord:
 
 
 @asynccontextmanager
-async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
+async def _asked_for(request: AnyRequest) -> AsyncIterator[PacketRequest]:
     blobs = context.of(request).deedbox.blobs
     async with AsyncExitStack() as held:
         if multipart.is_form(request):
             given = await held.enter_async_context(upload.document_form(request, blobs, limits.PACKET_FILES))
-            new = await decoded(request, FormPacketBody, given.document)
+            new = await decode_as(request, FormPacketBody, given.document)
             content = given.document + b"".join(part.received.blob.sha256.encode() for part in given.parts)
-            yield Asked(new, new.received(given.parts), content)
+            yield PacketRequest(new, new.received(given.parts), content)
             return
         need_json(request)
         content = await upload.document_json(request)
-        body = await decoded(request, NewPacketBody, content)
+        body = await decode_as(request, NewPacketBody, content)
         sources = [document.sources() for document in body.documents]
         if sum(map(len, sources)) > limits.PACKET_FILES:
             raise BadRequest(f"A packet has at most {limits.PACKET_FILES} files")
-        yield Asked(body, [[await stored(blobs, one, held) for one in files] for files in sources], content)
+        yield PacketRequest(body, [[await store_file(blobs, one, held) for one in files] for files in sources], content)
 
 
 ROUTES = [create_packet, get_packet, change_packet, delete_packet]

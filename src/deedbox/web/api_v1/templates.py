@@ -19,13 +19,13 @@ from deedbox.signing.actions import change_template as change
 from deedbox.signing.actions import create_template as create
 from deedbox.signing.store import templates
 from deedbox.signing.template import NewTemplate, Template, TemplateChange
-from deedbox.web.api_v1.new_files import NamedPassword, NewFileBody, asked_for, stored
+from deedbox.web.api_v1.new_files import NamedPassword, NewFileBody, asked_for, store_file
 from deedbox.web.api_v1.template_record import TemplateRecord, record
 from deedbox.web.http import context, multipart, once, openapi, upload, write_back
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.blob_response import PICTURE, PictureQuery, page_number, page_picture
-from deedbox.web.http.body import READS, decoded, need_json
+from deedbox.web.http.body import READS, decode_as, need_json
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.cursor import PageQuery
 from deedbox.web.http.query import QUERY
@@ -100,7 +100,7 @@ class TemplateVersions(msgspec.Struct, frozen=True):
 @post(
     "/api/v1/templates",
     opt={
-        **door("documents:write"),
+        **requires("documents:write"),
         READS: NewTemplateBody,
         multipart.FORM: upload.DOCUMENT_WITH_FILES,
         openapi.MAKES: {"template_id": "/id"},
@@ -114,24 +114,24 @@ class TemplateVersions(msgspec.Struct, frozen=True):
 async def create_template(request: AnyRequest) -> Response[TemplateRecord]:
     """Text tags and the fields of a fillable PDF are found. Word and HTML are converted in the background."""
     here = context.of(request)
-    office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
-    with once.claimed(request):
+    services, preparation, workspace_id = here.deedbox.services, here.deedbox.paper_mill, here.caller.workspace_id
+    with once.claim(request):
         async with (
             asked_for(request, NewTemplateBody, FormTemplateBody) as asked,
-            create.prepared(office, mill, workspace_id, asked.new, asked.files) as make,
+            create.prepare(services, preparation, workspace_id, asked.new, asked.files) as make,
         ):
 
             def act(tx: Tx) -> TemplateRecord:
-                with here.desk(tx) as desk:
-                    return record(make(desk))
+                with here.action(tx) as ctx:
+                    return record(make(ctx))
 
-            answer: Response[Any] = await once.kept(request, act, status=201, content=asked.content)
+            answer: Response[Any] = await once.claim_once(request, act, status=201, content=asked.content)
             return answer
 
 
 @get(
     "/api/v1/templates",
-    opt={**door("documents:read"), QUERY: TemplateListQuery},
+    opt={**requires("documents:read"), QUERY: TemplateListQuery},
     summary="List templates, newest first",
     tags=["templates"],
 )
@@ -146,7 +146,7 @@ async def list_templates(request: AnyRequest) -> TemplatePage:
 
 @get(
     "/api/v1/templates/{template_id:str}",
-    opt={**door("documents:read"), QUERY: TemplateQuery},
+    opt={**requires("documents:read"), QUERY: TemplateQuery},
     summary="One template",
     tags=["templates"],
 )
@@ -156,7 +156,7 @@ async def show_template(request: AnyRequest, template_id: FromPath[str]) -> Temp
 
 @get(
     "/api/v1/templates/{template_id:str}/versions",
-    opt={**door("documents:read"), QUERY: TemplateVersionsQuery},
+    opt={**requires("documents:read"), QUERY: TemplateVersionsQuery},
     summary="The versions of a template, newest first",
     tags=["templates"],
 )
@@ -176,7 +176,7 @@ async def list_template_versions(request: AnyRequest, template_id: FromPath[str]
 
 @patch(
     "/api/v1/templates/{template_id:str}",
-    opt={**door("documents:write"), WRITES: (TemplateChangeBody, TemplateRecord)},
+    opt={**requires("documents:write"), WRITES: (TemplateChangeBody, TemplateRecord)},
     summary="Change a template: a new version",
     tags=["templates"],
     request_max_body_size=None,
@@ -185,29 +185,29 @@ async def change_template(request: AnyRequest, template_id: FromPath[str]) -> Te
     """What was sent keeps its own version. What is given as it is changes nothing, and makes no version."""
     here = context.of(request)
     need_json(request)
-    data = await decoded(request, dict[str, Any], await upload.document_json(request))
+    data = await decode_as(request, dict[str, Any], await upload.document_json(request))
     write_back.check(data, TemplateChangeBody, TemplateRecord)
     before = await _found(request, template_id)
     shown = record(before)
     wanted = write_back.changes(data, shown, TemplateChangeBody)
     if wanted is None:
         return shown
-    office, mill, blobs = here.deedbox.office, here.deedbox.paper_mill, here.deedbox.blobs
+    services, preparation, blobs = here.deedbox.services, here.deedbox.paper_mill, here.deedbox.blobs
     async with AsyncExitStack() as held:
         sources = [] if wanted.files is UNSET else wanted.files
-        files = [await stored(blobs, source, held) for source in sources]
-        make = await held.enter_async_context(change.prepared(office, mill, before, wanted, files))
+        files = [await store_file(blobs, source, held) for source in sources]
+        make = await held.enter_async_context(change.prepare(services, preparation, before, wanted, files))
 
         def act(tx: Tx) -> Template:
-            with here.desk(tx) as desk:
-                return make(desk)
+            with here.action(tx) as ctx:
+                return make(ctx)
 
-        return record(await office.db.write(act))
+        return record(await services.db.write(act))
 
 
 @delete(
     "/api/v1/templates/{template_id:str}",
-    opt=door("documents:write"),
+    opt=requires("documents:write"),
     summary="Delete a template; documents made from it live on",
     tags=["templates"],
 )
@@ -215,8 +215,8 @@ async def delete_template(request: AnyRequest, template_id: FromPath[str]) -> No
     here = context.of(request)
 
     def act(tx: Tx) -> None:
-        with here.desk(tx) as desk:
-            change.delete(desk, template_id)
+        with here.action(tx) as ctx:
+            change.delete(ctx, template_id)
 
     await here.deedbox.db.write(act)
 
@@ -224,7 +224,7 @@ async def delete_template(request: AnyRequest, template_id: FromPath[str]) -> No
 @get(
     "/api/v1/templates/{template_id:str}/pages/{page:str}",
     opt={
-        **door("documents:read"),
+        **requires("documents:read"),
         QUERY: TemplatePageQuery,
         openapi.ANSWERS: PICTURE,
         openapi.ALSO: (409,),

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from deedbox.usage import By, WorkspaceUsage, usage
 from deedbox.web.http import context
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.query import QUERY
 
@@ -18,7 +18,7 @@ class UsageQuery(msgspec.Struct, frozen=True):
 
 @get(
     "/api/v1/usage",
-    opt={**door("workspace:read"), QUERY: UsageQuery},
+    opt={**requires("workspace:read"), QUERY: UsageQuery},
     summary="Documents, times, queries and storage, by day or by month",
     tags=["workspace"],
 )

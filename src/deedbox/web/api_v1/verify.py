@@ -7,11 +7,11 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from deedbox.kernel.db import Tx
-from deedbox.pdf.report import Checks, Report, Signature, Verdict
+from deedbox.pdf.report import Checks, Signature, Verdict, VerificationReport
 from deedbox.signing.completion import verification_code, verify_sealed
 from deedbox.signing.completion.verification_code import Vouched
 from deedbox.web.http import context, multipart, once, upload
-from deedbox.web.http.auth import PUBLIC, door
+from deedbox.web.http.auth import PUBLIC, requires
 from deedbox.web.http.context import AnyRequest
 
 
@@ -36,7 +36,7 @@ class Verification(msgspec.Struct, frozen=True):
 
 @post(
     "/api/v1/verify",
-    opt={**door("verify:read"), multipart.FORM: upload.ONE_FILE},
+    opt={**requires("verify:read"), multipart.FORM: upload.ONE_FILE},
     summary="Verify a sealed PDF",
     tags=["verification"],
     status_code=200,
@@ -45,14 +45,14 @@ class Verification(msgspec.Struct, frozen=True):
 async def verify_file(request: AnyRequest) -> Response[Verification]:
     here = context.of(request)
     deedbox, workspace = here.deedbox, here.caller.workspace_id
-    with once.claimed(request):
+    with once.claim(request):
         trusted = await deedbox.certificates.trusted(workspace)
         async with upload.one_file(request, deedbox.blobs, lambda _: None) as part:
             file, now = part.received.blob, deedbox.clock.now()
             judging = verify_sealed.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
             report = await context.unless_gone(request, judging)
         content = file.sha256.encode()
-        answer: Response[Any] = await once.kept(
+        answer: Response[Any] = await once.claim_once(
             request, lambda tx: _judged(tx, workspace, report), status=200, content=content, repeatable=True
         )
         return answer
@@ -60,7 +60,7 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
 
 @get(
     "/api/v1/verify/{code:str}",
-    opt=door(PUBLIC),
+    opt=requires(PUBLIC),
     summary="What a verification code vouches for",
     tags=["verification"],
 )
@@ -68,7 +68,7 @@ async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
     return await context.of(request).deedbox.db.read(lambda tx: verification_code.by_code(tx, code))
 
 
-def _judged(tx: Tx, workspace_id: str, report: Report) -> Verification:
+def _judged(tx: Tx, workspace_id: str, report: VerificationReport) -> Verification:
     found = verify_sealed.with_records(tx, workspace_id, report)
     return Verification(
         found.verdict,

@@ -9,12 +9,12 @@ from deedbox.accounts import logo, workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
 from deedbox.kernel.db import Tx
 from deedbox.web.http import context, logo_upload, multipart, openapi, upload, write_back
-from deedbox.web.http.auth import door
+from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.write_back import WRITES
 
 
-@get("/api/v1/workspace", opt=door("workspace:read"), summary="The workspace of the key", tags=["workspace"])
+@get("/api/v1/workspace", opt=requires("workspace:read"), summary="The workspace of the key", tags=["workspace"])
 async def show_workspace(request: AnyRequest) -> WorkspaceProfile:
     here = context.of(request)
     return await here.deedbox.db.read(lambda tx: workspace_profile.profile(tx, here.caller.workspace_id))
@@ -22,7 +22,7 @@ async def show_workspace(request: AnyRequest) -> WorkspaceProfile:
 
 @patch(
     "/api/v1/workspace",
-    opt={**door("workspace:write"), WRITES: (WorkspaceChange, WorkspaceProfile)},
+    opt={**requires("workspace:write"), WRITES: (WorkspaceChange, WorkspaceProfile)},
     summary="Change the workspace's name, look and sender",
     tags=["workspace"],
 )
@@ -40,7 +40,7 @@ async def change_workspace(request: AnyRequest, data: JSONBody[dict[str, Any]]) 
 
 @put(
     "/api/v1/workspace/logo",
-    opt={**door("workspace:write"), multipart.FORM: upload.ONE_FILE},
+    opt={**requires("workspace:write"), multipart.FORM: upload.ONE_FILE},
     summary="Set the logo",
     tags=["workspace"],
     request_max_body_size=None,
@@ -52,7 +52,7 @@ async def put_logo(request: AnyRequest) -> WorkspaceProfile:
 
 @delete(
     "/api/v1/workspace/logo",
-    opt={**door("workspace:write"), openapi.ALSO: (404,)},
+    opt={**requires("workspace:write"), openapi.ALSO: (404,)},
     summary="Remove the logo",
     tags=["workspace"],
 )

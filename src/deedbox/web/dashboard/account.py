@@ -13,14 +13,14 @@ from deedbox.accounts.passkeys import store as passkeys
 from deedbox.accounts.people import AccountChange
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, DeedboxError, TooManyRequests, Unauthorized
+from deedbox.kernel.errors import Conflict, ServiceError, TooManyRequests, Unauthorized
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.slow_hash import slow_hash
 from deedbox.web.dashboard import device as devices
 from deedbox.web.dashboard.entry import cookie, device, enter, is_fresh, need_current_password, person_with
 from deedbox.web.http import context, page_forms
 from deedbox.web.http.app_pages import app_page
-from deedbox.web.http.auth import LOGIN, PERSON, PUBLIC, door
+from deedbox.web.http.auth import LOGIN, PERSON, PUBLIC, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.page_forms import beside, form_of, text
 from deedbox.web.http.pages import go, page
@@ -35,13 +35,13 @@ class AccountForm(msgspec.Struct, frozen=True):
     current_password: Annotated[str, Meta(max_length=limits.PASSWORD_CHARS_MAX)] = ""
 
 
-@get("/login/{token:str}", opt=door(PUBLIC), include_in_schema=False)
+@get("/login/{token:str}", opt=requires(PUBLIC), include_in_schema=False)
 async def look_at_link(token: FromPath[str]) -> Response[Any]:
     """The page whose button signs in: to look at it changes nothing, whoever looks."""
     return page("dashboard/login_link.html", token=token)
 
 
-@post("/login/{token:str}", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+@post("/login/{token:str}", opt=requires(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Exchanges the one-time token for a session; the token leaves the address."""
     deedbox = context.of(request).deedbox
@@ -53,12 +53,12 @@ async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     return await enter(request, session)
 
 
-@get("/login", opt=door(PUBLIC), include_in_schema=False)
+@get("/login", opt=requires(PUBLIC), include_in_schema=False)
 async def login_page() -> Response[str]:
     return page("dashboard/login.html", error="", email="")
 
 
-@post("/login", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+@post("/login", opt=requires(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def login(request: AnyRequest) -> Response[Any]:
     form = await form_of(request)
     email = people.login_name(text(form, "email")[: limits.EMAIL_CHARS])
@@ -75,29 +75,29 @@ async def login(request: AnyRequest) -> Response[Any]:
     return await enter(request, session)
 
 
-@post("/logout", opt=door(PERSON), include_in_schema=False)
+@post("/logout", opt=requires(PERSON), include_in_schema=False)
 async def logout(request: AnyRequest) -> Response[None]:
     here = context.of(request)
     await here.deedbox.db.write(lambda tx: people.close_session(tx, here.token.reveal()))
     return go("/login", cookie(request, None))
 
 
-@get("/account", opt=door(PERSON), include_in_schema=False)
+@get("/account", opt=requires(PERSON), include_in_schema=False)
 async def account_page(request: AnyRequest) -> Response[Any]:
     return await _account_page(request)
 
 
-@post("/account", opt=door(PERSON), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+@post("/account", opt=requires(PERSON), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def save_account(request: AnyRequest) -> Response[Any]:
     """Saves what was filled in, once, however often it is sent; what is wrong is said beside its field."""
     here = context.of(request)
     person, token = here.person, here.token.reveal()
     form = await form_of(request)
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if before := await sent.before():
                 return go(before)
-            wanted = page_forms.filled(form, AccountForm)
+            wanted = page_forms.read_struct(form, AccountForm)
             await _check(request, wanted)
             chosen = await slow_hash(wanted.password) if wanted.password else None
             change = AccountChange(wanted.name, wanted.email, chosen, person.password_hash)
@@ -108,27 +108,27 @@ async def save_account(request: AnyRequest) -> Response[Any]:
                 return "/account?done=saved" if person.email else "/app/welcome"
 
             return go(await sent.once(settle))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _account_page(request, error=error, form=form)
 
 
 async def _account_page(
-    request: AnyRequest, *, error: DeedboxError | None = None, form: FormMultiDict | None = None
+    request: AnyRequest, *, error: ServiceError | None = None, form: FormMultiDict | None = None
 ) -> Response[Any]:
     """The form with all that was typed but for passwords, and what is wrong beside each field."""
     here, person = context.of(request), context.of(request).person
     now = here.deedbox.clock.now()
     found = await here.deedbox.db.read(
-        lambda tx: (sessions.listed(tx, person.person_id, now=now), passkeys.of_person(tx, person.person_id))
+        lambda tx: (sessions.list_sessions(tx, person.person_id, now=now), passkeys.of_person(tx, person.person_id))
     )
     return app_page(
         request,
         "dashboard/account.html",
         error=error,
         once=page_forms.new_once(),
-        sessions=[(one, devices.named(one.agent)) for one in found[0]],
+        sessions=[(one, devices.describe(one.agent)) for one in found[0]],
         passkeys=found[1],
         fresh=is_fresh(request),
         typed={

@@ -11,8 +11,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
-from deedbox.signing.action_context import Desk
+from deedbox.kernel.errors import ServiceError
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.bulk import moves, results, store
 from deedbox.signing.bulk.model import BulkSend, Row, RowStatus
 from deedbox.signing.store import templates
@@ -96,17 +96,17 @@ async def retry(request: AnyRequest, bulk_send_id: FromPath[str]) -> Response[An
 
 
 async def _moved(
-    request: AnyRequest, bulk_send_id: str, move: Callable[[Desk, BulkSend], BulkSend], done: str
+    request: AnyRequest, bulk_send_id: str, move: Callable[[ActionContext, BulkSend], BulkSend], done: str
 ) -> Response[Any]:
     here = context.of(request)
 
     def act(tx: Tx) -> None:
-        with here.desk(tx) as desk:
-            move(desk, moves.find(tx, desk.workspace_id, bulk_send_id))
+        with here.action(tx) as ctx:
+            move(ctx, moves.find(tx, ctx.workspace_id, bulk_send_id))
 
     try:
         await here.deedbox.db.write(act)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, bulk_send_id, error=error)
@@ -118,7 +118,7 @@ async def _page(
     bulk_send_id: str,
     status: RowStatus | None = None,
     after: int = -1,
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
 ) -> Response[Any]:
     """The bulk send with some of its rows; ten thousand come a page at a time."""
     here = context.of(request)

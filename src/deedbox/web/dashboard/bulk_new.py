@@ -17,11 +17,11 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, Conflict, DeedboxError
+from deedbox.kernel.errors import BadRequest, Conflict, ServiceError
 from deedbox.signing.actions import create_from_template
 from deedbox.signing.bulk import guess, results, uploads
-from deedbox.signing.bulk.columns import Known, plain_meaning
-from deedbox.signing.bulk.model import Choice, Name, Pace, Upload
+from deedbox.signing.bulk.columns import KnownColumns, is_plain
+from deedbox.signing.bulk.model import BulkUpload, ColumnChoice, Name, Pace
 from deedbox.signing.bulk.uploads import Head
 from deedbox.signing.model import Message
 from deedbox.signing.new_document import Id, Title
@@ -43,7 +43,7 @@ _SEVERAL = 2
 """People of a role for whom columns are offered where it takes any number."""
 
 
-class NewQuery(msgspec.Struct, frozen=True):
+class NewBulkQuery(msgspec.Struct, frozen=True):
     template: Id | UnsetType = UNSET
 
 
@@ -79,7 +79,7 @@ class Meanings(NamedTuple):
     choices: Sequence[Meaning]
 
 
-@get("/app/bulk/new", opt={**person("documents:send"), QUERY: NewQuery}, include_in_schema=False)
+@get("/app/bulk/new", opt={**person("documents:send"), QUERY: NewBulkQuery}, include_in_schema=False)
 async def new_bulk_send(request: AnyRequest) -> Response[Any]:
     return await _new_page(request, context.of(request).query.template or "")
 
@@ -100,8 +100,8 @@ async def choose_file(request: AnyRequest) -> Response[Any]:
             await deedbox.db.read(lambda tx: create_from_template.ready(tx, workspace, template_id))
         with beside("file"):
             now = deedbox.clock.now()
-            kept = await uploads.received(deedbox.box, workspace, template_id, name, content, now)
-    except DeedboxError as error:
+            kept = await uploads.receive(deedbox.box, workspace, template_id, name, content, now)
+    except ServiceError as error:
         if error.status >= 500:
             raise
         if not asks_for_page(request):
@@ -131,10 +131,10 @@ async def check_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[
         choice = _choice(form, seen)
         here.take_time(limits.BULK_CHECK_SECONDS)
         with beside("name", Conflict):
-            found = await uploads.checked(
-                here.deedbox.office, here.deedbox.box, seen.upload, choice, validation_errors.named
+            found = await uploads.check_upload(
+                here.deedbox.services, here.deedbox.box, seen.upload, choice, validation_errors.describe
             )
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _columns_page(request, seen, error=error, form=form)
@@ -176,7 +176,7 @@ async def bad_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[An
     here = context.of(request)
     upload, _ = await _found(request, upload_id)
     flaws = upload.report.flaws if upload.report else ()
-    content = await uploads.content_of(here.deedbox.office, here.deedbox.box, upload)
+    content = await uploads.content_of(here.deedbox.services, here.deedbox.box, upload)
     lines = results.bad_rows(content, flaws)
     each, in_all = limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
     headers = {"Content-Disposition": 'attachment; filename="rows-to-correct.csv"', "Content-Type": results.KIND}
@@ -192,7 +192,7 @@ async def bad_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[An
 async def send_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[Any]:
     """Sends the rows that were found to be in order: exactly those that the button names, or none."""
     here, form = context.of(request), await page_forms.form_of(request)
-    with page_forms.sending(request, form) as sent:
+    with page_forms.send_once(request, form) as sent:
         if before := await sent.before():
             return go(before)
         upload, _ = await _found(request, upload_id)
@@ -201,10 +201,10 @@ async def send_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[A
             return go(back)
         here.take_time(limits.BULK_CHECK_SECONDS)
         try:
-            found = await uploads.checked(
-                here.deedbox.office, here.deedbox.box, upload, choice, validation_errors.named
+            found = await uploads.check_upload(
+                here.deedbox.services, here.deedbox.box, upload, choice, validation_errors.describe
             )
-        except DeedboxError as error:
+        except ServiceError as error:
             if error.status >= 500:
                 raise
             return await _columns_page(request, await _looked(request, upload_id), error=error)
@@ -214,50 +214,50 @@ async def send_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[A
             return go(f"{back}/check?done=checked_again")
 
         def act(tx: Tx) -> str:
-            with here.desk(tx) as desk:
-                return f"/app/bulk/{uploads.send(desk, upload, found).id}?done=begun"
+            with here.action(tx) as ctx:
+                return f"/app/bulk/{uploads.send(ctx, upload, found).id}?done=begun"
 
         return go(await sent.once(act))
 
 
-class Seen(NamedTuple):
+class SeenTable(NamedTuple):
     """A file whose columns are being named."""
 
-    upload: Upload
+    upload: BulkUpload
     template: Template
     head: Head
 
     @property
-    def known(self) -> Known:
-        return Known.of(self.template)
+    def known(self) -> KnownColumns:
+        return KnownColumns.of(self.template)
 
 
-async def _looked(request: AnyRequest, upload_id: str) -> Seen:
+async def _looked(request: AnyRequest, upload_id: str) -> SeenTable:
     here = context.of(request)
     upload, template = await _found(request, upload_id)
-    content = await uploads.content_of(here.deedbox.office, here.deedbox.box, upload)
-    return Seen(upload, template, await asyncio.to_thread(uploads.head_of, content))
+    content = await uploads.content_of(here.deedbox.services, here.deedbox.box, upload)
+    return SeenTable(upload, template, await asyncio.to_thread(uploads.head_of, content))
 
 
-async def _found(request: AnyRequest, upload_id: str) -> tuple[Upload, Template]:
+async def _found(request: AnyRequest, upload_id: str) -> tuple[BulkUpload, Template]:
     here = context.of(request)
     workspace = here.caller.workspace_id
 
-    def look(tx: Tx) -> tuple[Upload, Template]:
+    def look(tx: Tx) -> tuple[BulkUpload, Template]:
         upload = uploads.find(tx, workspace, upload_id)
         return upload, create_from_template.ready(tx, workspace, upload.template_id).template
 
     return await here.deedbox.db.read(look)
 
 
-def _choice(form: FormMultiDict, seen: Seen) -> Choice:
+def _choice(form: FormMultiDict, seen: SeenTable) -> ColumnChoice:
     """What the form says; WrongForm names what is wrong with it."""
-    told = page_forms.filled(form, ColumnsForm)
+    told = page_forms.read_struct(form, ColumnsForm)
     meanings = [text(form, f"columns.{number}") or None for number in range(len(seen.head.headings))]
-    if missing := guess.missing(meanings, seen.known):
+    if missing := guess.find_missing_roles(meanings, seen.known):
         raise page_forms.WrongForm({f"role.{name}": name for name in missing})
     message = Message(told.subject, told.body) if told.subject or told.body else None
-    return Choice(
+    return ColumnChoice(
         name=told.name,
         title=told.title,
         message=message,
@@ -266,7 +266,7 @@ def _choice(form: FormMultiDict, seen: Seen) -> Choice:
     )
 
 
-async def _new_page(request: AnyRequest, template_id: str, error: DeedboxError | None = None) -> Response[Any]:
+async def _new_page(request: AnyRequest, template_id: str, error: ServiceError | None = None) -> Response[Any]:
     here = context.of(request)
     workspace = here.caller.workspace_id
 
@@ -283,14 +283,14 @@ async def _new_page(request: AnyRequest, template_id: str, error: DeedboxError |
 
 
 async def _columns_page(
-    request: AnyRequest, seen: Seen, *, error: DeedboxError | None = None, form: FormMultiDict | None = None
+    request: AnyRequest, seen: SeenTable, *, error: ServiceError | None = None, form: FormMultiDict | None = None
 ) -> Response[Any]:
     upload, choice = seen.upload, seen.upload.choice
-    guessed = guess.guessed(seen.head.headings, seen.known)
+    guessed = guess.guess(seen.head.headings, seen.known)
     meanings = choice.meanings if choice and len(choice.meanings) == len(guessed) else guessed
     if form is not None:
         meanings = [text(form, f"columns.{number}") or None for number in range(len(guessed))]
-    meanings = [one if one and plain_meaning(one, seen.known) else None for one in meanings]
+    meanings = [one if one and is_plain(one, seen.known) else None for one in meanings]
     return app_page(
         request,
         "dashboard/bulk/columns.html",
@@ -303,13 +303,13 @@ async def _columns_page(
     )
 
 
-def _typed(upload: Upload, form: FormMultiDict | None) -> dict[str, str]:
+def _typed(upload: BulkUpload, form: FormMultiDict | None) -> dict[str, str]:
     """What stands in the boxes: what was typed, else what was said before."""
     names, choice = ColumnsForm.__struct_fields__, upload.choice
     if form is not None:
         return {name: text(form, name) for name in names}
     if choice is None:
-        bare = page_files.called(upload.file_name, limits.BULK_NAME_CHARS)
+        bare = page_files.title_from_name(upload.file_name, limits.BULK_NAME_CHARS)
         return dict.fromkeys(names, "") | {"name": bare}
     message = choice.message or Message("", "")
     pace = str(choice.rows_per_minute or "")
@@ -330,7 +330,7 @@ def _choices(template: Template, meanings: Sequence[str | None]) -> list[Meaning
         for role in template.content.roles
         for number in sorted({*range(1, (role.signers or _SEVERAL) + 1), *_numbers(role.name, meanings)})
     ]
-    labels = Known.of(template).labels
+    labels = KnownColumns.of(template).labels
     if labels:
         found.append(Meanings("values", 0, [Meaning(f"value:{label}", "") for label in labels]))
     own = [*_ROW, *(one for one in meanings if one and one.startswith("metadata:"))]

@@ -23,7 +23,7 @@ _SYSTEMS = (
 _PROGRAM = re.compile(r"[\w.-]{1,24}")
 
 
-def named(agent: str) -> str:
+def describe(agent: str) -> str:
     """The browser and the device; of a program, its name; empty where nothing is told."""
     browser = next((name for name, mark in _BROWSERS if mark.search(agent)), "")
     system = next((name for name, mark in _SYSTEMS if mark.search(agent)), "")

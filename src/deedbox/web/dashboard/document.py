@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError, NotFound, TooManyRequests
+from deedbox.kernel.errors import NotFound, ServiceError, TooManyRequests
 from deedbox.signing import parties
 from deedbox.signing.action_context import document_in
 from deedbox.signing.model import Document, Packet
@@ -19,10 +19,10 @@ from deedbox.web.dashboard import document_status, reminding, subject, timeline
 from deedbox.web.dashboard.timeline import Timeline
 from deedbox.web.http import context, live, page_forms
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.app_pages import app_page, refused
+from deedbox.web.http.app_pages import app_page, refusal_page
 from deedbox.web.http.auth import person
 from deedbox.web.http.context import AnyRequest
-from deedbox.web.http.pages import unchanged
+from deedbox.web.http.pages import no_content
 from deedbox.web.http.query import QUERY
 
 _TIMELINE = "timeline"
@@ -31,7 +31,7 @@ _USUAL, _USUAL_MOST = (2, 2), 3
 UNDER_WAY = ("processing", "finalizing")
 
 
-class DocumentQuery(msgspec.Struct, frozen=True):
+class DocumentPageQuery(msgspec.Struct, frozen=True):
     before: Annotated[str, cursors.number()] | UnsetType = UNSET
     """The row of the timeline before which the page of it begins."""
     done: Annotated[str, Meta(max_length=limits.FILTER_CHARS)] = ""
@@ -47,7 +47,9 @@ class Picture(NamedTuple):
 
 
 @get(
-    "/app/documents/{document_id:str}", opt={**person("documents:read"), QUERY: DocumentQuery}, include_in_schema=False
+    "/app/documents/{document_id:str}",
+    opt={**person("documents:read"), QUERY: DocumentPageQuery},
+    include_in_schema=False,
 )
 async def document_page(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
     return await shown(request, document_id)
@@ -56,7 +58,7 @@ async def document_page(request: AnyRequest, document_id: FromPath[str]) -> Resp
 async def shown(
     request: AnyRequest,
     document_id: str,
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
     typed: Mapping[str, Any] | None = None,
 ) -> Response[Any]:
     """The page, with what could not be done and what was typed for it."""
@@ -64,11 +66,11 @@ async def shown(
     try:
         packet = await here.packet_of(document_id)
     except NotFound as missing:
-        return refused(request, missing)
+        return refusal_page(request, missing)
     document = document_in(packet, document_id)
     heads = await here.deedbox.db.read(lambda tx: audit.heads(tx, [document_id]))
     if live.has(request, packet, heads, here.deedbox.archive.is_on):
-        return unchanged(request)
+        return no_content(request)
     return app_page(
         request,
         "dashboard/document.html",
@@ -87,7 +89,7 @@ async def shown(
         timeline=await _timeline(request, packet, document_id),
         archiving=here.deedbox.archive.is_on,
         busy=document.status in UNDER_WAY or document.archive.status == "pending",
-        typed={**untouched(packet), **(typed or {})},
+        typed={**default_forms(packet), **(typed or {})},
         once=page_forms.new_once(),
         pressed_once=pressed_once(heads),
         mails=here.deedbox.mailer.delivers,
@@ -125,7 +127,7 @@ def _pictures(document: Document) -> list[Picture]:
     ]
 
 
-def untouched(packet: Packet) -> dict[str, Any]:
+def default_forms(packet: Packet) -> dict[str, Any]:
     """What the forms hold before anyone types: expiry, reminders, and no reason."""
     plan = packet.reminders
     first, every = (reminding.days(plan.first_after_hours), reminding.days(plan.every_hours)) if plan else _USUAL
@@ -140,7 +142,7 @@ def untouched(packet: Packet) -> dict[str, Any]:
     }
 
 
-def kindly(error: DeedboxError | None) -> DeedboxError | None:
+def kindly(error: ServiceError | None) -> ServiceError | None:
     """The error, in minutes where someone has to wait."""
     if isinstance(error, TooManyRequests) and (seconds := error.headers.get("Retry-After")):
         error.message = WORDS["reminded_lately"].format(minutes=-(-int(seconds) // 60))

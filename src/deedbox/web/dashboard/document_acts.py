@@ -15,8 +15,8 @@ from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError
-from deedbox.signing.action_context import Desk
+from deedbox.kernel.errors import BadRequest, ServiceError
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import change, change_packet
 from deedbox.signing.actions.delete import delete
 from deedbox.signing.actions.remind import remind
@@ -25,7 +25,7 @@ from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange
 from deedbox.signing.new_packet import PacketChange
 from deedbox.web.dashboard import document, packets, reminding, subject
-from deedbox.web.dashboard.subject import Subject
+from deedbox.web.dashboard.subject import DashboardSubject
 from deedbox.web.http import context, page_forms
 from deedbox.web.http.auth import person
 from deedbox.web.http.context import AnyRequest
@@ -35,7 +35,7 @@ from deedbox.web.http.pages import go
 _Days = Annotated[int, Meta(ge=1, le=reminding.DAYS_MAX)]
 
 
-class Terms(msgspec.Struct, frozen=True):
+class ExpiryTerms(msgspec.Struct, frozen=True):
     """Until when, and how often those whose turn it is are reminded."""
 
     expires_at: Annotated[str, Meta(max_length=limits.CURSOR_CHARS)] = ""
@@ -75,10 +75,10 @@ async def withdraw(request: AnyRequest, subject_id: FromPath[str]) -> Response[A
     """Ends it for everyone, and tells them why."""
     reason = page_forms.text(await form_of(request), "reason").strip()
 
-    def act(desk: Desk, packet: Packet) -> None:
+    def act(ctx: ActionContext, packet: Packet) -> None:
         if not 0 < len(reason) <= limits.REASON_CHARS:
             raise BadRequest(WORDS["withdraw_say_why"].format(most=limits.REASON_CHARS))
-        void(desk, packet, reason)
+        void(ctx, packet, reason)
 
     return await _done(request, subject_id, "withdrawn", act)
 
@@ -105,53 +105,55 @@ async def change_terms(request: AnyRequest, subject_id: FromPath[str]) -> Respon
     """Sets another end, or other reminders."""
     of, form = subject.of(request, subject_id), await form_of(request)
     try:
-        wanted = page_forms.filled(form, Terms).change_of(await of.seen(request))
+        wanted = page_forms.read_struct(form, ExpiryTerms).change_of(await of.seen(request))
         if not wanted:
             return go(f"{of.path}?done=changed")
         with page_forms.beside("expires_at", BadRequest):
             async with _prepared(request, of, wanted) as make:
-                return await _done(request, subject_id, "changed", lambda desk, _: make(desk))
-    except DeedboxError as error:
+                return await _done(request, subject_id, "changed", lambda ctx, _: make(ctx))
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _shown(request, of, error, {"reminds": "", **_typed(form)})
 
 
 def _prepared(
-    request: AnyRequest, of: Subject, wanted: Mapping[str, Any]
-) -> AbstractAsyncContextManager[Callable[[Desk], Packet]]:
+    request: AnyRequest, of: DashboardSubject, wanted: Mapping[str, Any]
+) -> AbstractAsyncContextManager[Callable[[ActionContext], Packet]]:
     here = context.of(request)
-    office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
+    services, preparation, workspace_id = here.deedbox.services, here.deedbox.paper_mill, here.caller.workspace_id
     if of.is_packet:
-        return change_packet.prepared(office, mill, workspace_id, of.id, PacketChange(**wanted))
-    return change.prepared(office, mill, workspace_id, of.id, DocumentChange(**wanted))
+        return change_packet.prepare(services, preparation, workspace_id, of.id, PacketChange(**wanted))
+    return change.prepare(services, preparation, workspace_id, of.id, DocumentChange(**wanted))
 
 
 async def _done(
-    request: AnyRequest, subject_id: str, code: str, act: Callable[[Desk, Packet], object]
+    request: AnyRequest, subject_id: str, code: str, act: Callable[[ActionContext, Packet], object]
 ) -> Response[Any]:
     """Does it once; what cannot be done is said on the page."""
     here, form, of = context.of(request), await form_of(request), subject.of(request, subject_id)
     after = code if code.startswith("/") else f"{of.path}?done={code}"
 
     def once(tx: Tx) -> str:
-        with here.desk(tx) as desk:
-            act(desk, of.packet(desk))
+        with here.action(tx) as ctx:
+            act(ctx, of.packet(ctx))
         return after
 
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             await of.seen(request)  # one past its time expires before anything is done to it
             return go(await sent.once(once))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _shown(request, of, error, _typed(form))
 
 
-async def _shown(request: AnyRequest, of: Subject, error: DeedboxError, typed: dict[str, Any]) -> Response[Any]:
+async def _shown(
+    request: AnyRequest, of: DashboardSubject, error: ServiceError, typed: dict[str, Any]
+) -> Response[Any]:
     shown = packets.shown if of.is_packet else document.shown
     return await shown(request, of.id, error, typed)
 

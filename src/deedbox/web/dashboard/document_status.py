@@ -23,7 +23,7 @@ _WEEK = 7
 _NAMED = 3
 
 
-class Person(NamedTuple):
+class PersonRow(NamedTuple):
     """Someone of a document, as a dot and as a row."""
 
     signer: Signer
@@ -40,16 +40,16 @@ class Person(NamedTuple):
     """Whether they have yet to act, so that they can be corrected."""
 
 
-class Group(NamedTuple):
+class PartyGroup(NamedTuple):
     """A party with its people."""
 
     party: Party
     rule: str
     """How many of its people must sign; empty where that is everyone."""
-    people: list[Person]
+    people: list[PersonRow]
 
 
-def people(packet: Packet, document: Document | None = None) -> list[Person]:
+def people(packet: Packet, document: Document | None = None) -> list[PersonRow]:
     """Everyone, in the order in which they sign; with a document, as far as that one goes."""
     everyone = [_person(packet, signer, number) for number, (_, signer) in enumerate(packet.signers())]
     if document is None:
@@ -61,22 +61,22 @@ def people(packet: Packet, document: Document | None = None) -> list[Person]:
     ]
 
 
-def stages(packet: Packet, document: Document | None = None) -> list[list[Group]]:
+def stages(packet: Packet, document: Document | None = None) -> list[list[PartyGroup]]:
     """The parties, those that sign at the same time together; with a document, as far as that one goes."""
     everyone = {person.signer.id: person for person in people(packet, document)}
-    found: dict[int, list[Group]] = {}
+    found: dict[int, list[PartyGroup]] = {}
     for party in packet.parties:
-        group = Group(party, _rule(party), [everyone[signer.id] for signer in party.signers])
+        group = PartyGroup(party, _rule(party), [everyone[signer.id] for signer in party.signers])
         found.setdefault(party.order, []).append(group)
     return [found[order] for order in sorted(found)]
 
 
 def _rule(party: Party) -> str:
-    able, needed = len(parties.counted(party)), parties.needed(party)
+    able, needed = len(parties.counting_signers(party)), parties.required_signatures(party)
     return "" if needed == able else WORDS["rule_some"].format(needed=needed, able=able)
 
 
-def _person(packet: Packet, signer: Signer, number: int) -> Person:
+def _person(packet: Packet, signer: Signer, number: int) -> PersonRow:
     state, kind = WORDS[f"person_{signer.status}"], _PERSON_KINDS[signer.status]
     if signer.role == "cc":
         state, kind = WORDS[f"person_cc_{'has' if signer.status == 'notified' else 'gets'}"], "plain"
@@ -87,7 +87,7 @@ def _person(packet: Packet, signer: Signer, number: int) -> Person:
         state = WORDS["person_passed_on"].format(person=to)
     since = signer.signed_at or signer.declined_at or signer.viewed_at or signer.notified_at
     open_ = packet.first.status in ("draft", "sent") and signer.status in parties.OPEN
-    return Person(signer, number, initials(signer.name), state, kind, since, open_)
+    return PersonRow(signer, number, initials(signer.name), state, kind, since, open_)
 
 
 def sentence(packet: Packet, document: Document, now: datetime) -> str:
@@ -117,7 +117,9 @@ def _all_of(packet: Packet, waiting: Sequence[Signer]) -> str:
     """Ann and Ben; Ann or Ben, where one is enough."""
     names = [signer.name for signer in waiting]
     active = [party for party in packet.parties if party.status == "active"]
-    either = len(active) == 1 and parties.needed(active[0]) - parties.signed(active[0]) < len(names)
+    either = len(active) == 1 and parties.required_signatures(active[0]) - parties.count_signatures(active[0]) < len(
+        names
+    )
     if len(names) > _NAMED:
         return WORDS["and_others"].format(names=", ".join(names[: _NAMED - 1]), count=len(names) - _NAMED + 1)
     if len(names) == 1:

@@ -15,7 +15,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing.model import Document, Filter, Packet, Page, Status
+from deedbox.signing.model import Document, Filter, Packet, PageRequest, Status
 from deedbox.signing.store import document_counts, document_list, templates
 from deedbox.web.dashboard import document_status
 from deedbox.web.http import context
@@ -90,9 +90,9 @@ class Tab(NamedTuple):
     current: bool
 
 
-class Row(NamedTuple):
+class DocumentRow(NamedTuple):
     document: Document
-    people: list[document_status.Person]
+    people: list[document_status.PersonRow]
     more: int
     """People for whom there is no room."""
     last: str
@@ -104,7 +104,7 @@ async def show_documents(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     asked: ListQuery = here.query
     workspace, me = here.caller.workspace_id, here.person.email
-    wanted, part = asked.filter(me), Page(limits.PAGE_DEFAULT + 1, asked.cursor or None)
+    wanted, part = asked.filter(me), PageRequest(limits.PAGE_DEFAULT + 1, asked.cursor or None)
 
     def look(tx: Tx) -> tuple[list[tuple[Packet, Document]], dict[_View, int], str]:
         found = document_list.page(tx, workspace, wanted, part)
@@ -147,10 +147,10 @@ def _tab(asked: ListQuery, view: _View, count: int | None) -> Tab:
     return Tab(view, path, said, view == ("all" if asked.status else asked.view))
 
 
-def _row(packet: Packet, document: Document) -> Row:
+def _row(packet: Packet, document: Document) -> DocumentRow:
     everyone = document_status.people(packet, document)
     shown = everyone if len(everyone) <= limits.DOTS_SHOWN else everyone[: limits.DOTS_SHOWN - 1]
-    return Row(document, shown, len(everyone) - len(shown), *document_status.last_act(packet, document))
+    return DocumentRow(document, shown, len(everyone) - len(shown), *document_status.last_act(packet, document))
 
 
 def _as_api(wanted: Filter) -> str:

@@ -8,15 +8,15 @@ from litestar.params import FromPath
 
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.errors import DeedboxError, NotFound
+from deedbox.kernel.errors import NotFound, ServiceError
 from deedbox.signing.action_context import packet_of
-from deedbox.signing.actions.draw import Drawing, drawing
+from deedbox.signing.actions.draw import DraftDrawing, load_sketch
 from deedbox.signing.model import Document
 from deedbox.signing.sketch import Sketch
 from deedbox.web.dashboard import sheets
 from deedbox.web.dashboard.initials import initials
 from deedbox.web.http import context
-from deedbox.web.http.app_pages import app_page, long_app_page, refused
+from deedbox.web.http.app_pages import app_page, long_app_page, refusal_page
 from deedbox.web.http.auth import person
 from deedbox.web.http.blob_response import page_lines
 from deedbox.web.http.context import AnyRequest
@@ -27,16 +27,16 @@ async def editor(request: AnyRequest, document_id: FromPath[str]) -> Response[An
     """The pages of a draft, on which its sketch is drawn."""
     here = context.of(request)
     try:
-        found = await here.deedbox.db.read(lambda tx: drawing(tx, here.caller.workspace_id, document_id))
-    except DeedboxError as error:
-        return refused(request, error)
+        found = await here.deedbox.db.read(lambda tx: load_sketch(tx, here.caller.workspace_id, document_id))
+    except ServiceError as error:
+        return refusal_page(request, error)
     if not found.has_pages:
         return app_page(request, "dashboard/converting.html", found=found)
     pages = sum(file.pages for _, file in found.packet.files())
     return await long_app_page(request, pages, "dashboard/editor.html", **_values(found))
 
 
-def _values(found: Drawing) -> dict[str, Any]:
+def _values(found: DraftDrawing) -> dict[str, Any]:
     path = _path(found.document)
     return {
         "title": found.sketch.title,

@@ -50,7 +50,7 @@ def device(request: AnyRequest) -> Device:
 
 def cookie(request: AnyRequest, token: Secret | None) -> Cookie:
     """The cookie of a session, or the one that removes it."""
-    return cookies.made(request, cookies.PERSON, token, limits.LOGIN_SESSION_DAYS * 86400)
+    return cookies.create_cookie(request, cookies.PERSON, token, limits.LOGIN_SESSION_DAYS * 86400)
 
 
 async def enter(request: AnyRequest, token: Secret) -> Response[None]:
@@ -58,7 +58,7 @@ async def enter(request: AnyRequest, token: Secret) -> Response[None]:
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
     person_id = (await deedbox.db.read(lambda tx: people.session(tx, token.reveal(), now=now))).person_id
     device_token = known_device.create(deedbox.box, person_id, now)
-    known = cookies.made(request, _DEVICE, device_token, limits.KNOWN_DEVICE_DAYS * 86400)
+    known = cookies.create_cookie(request, _DEVICE, device_token, limits.KNOWN_DEVICE_DAYS * 86400)
     return go("/app", cookie(request, token), known)
 
 
@@ -118,6 +118,6 @@ async def need_try(request: AnyRequest, subject: str, message: str, allowed: All
         raise TooManyRequests(f"{message} {when}", headers={"Retry-After": str(wait)})
 
 
-def settled(person: people.Session) -> bool:
+def has_login(person: people.PersonSession) -> bool:
     """Whether they have chosen how to sign in."""
     return person.email is not None and person.password_hash is not None

@@ -31,18 +31,18 @@ async def original(request: AnyRequest, document_id: FromPath[str], file_id: Fro
 
 
 @get("/app/documents/{document_id:str}/signed.pdf", opt=person("documents:read"), include_in_schema=False)
-async def sealed(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await document_files.made(request, document_id, document_files.SEALED)
+async def get_sealed_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    return await document_files.serve_file(request, document_id, document_files.SEALED)
 
 
 @get("/app/documents/{document_id:str}/certificate.pdf", opt=person("documents:read"), include_in_schema=False)
 async def certificate(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await document_files.made(request, document_id, document_files.CERTIFICATE)
+    return await document_files.serve_file(request, document_id, document_files.CERTIFICATE)
 
 
 @get("/app/documents/{document_id:str}/evidence.json", opt=person("documents:read"), include_in_schema=False)
 async def evidence(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await document_files.made(request, document_id, document_files.EVIDENCE)
+    return await document_files.serve_file(request, document_id, document_files.EVIDENCE)
 
 
 @get("/app/documents/{document_id:str}/packet.zip", opt=person("documents:read"), include_in_schema=False)
@@ -52,4 +52,4 @@ async def packet(request: AnyRequest, document_id: FromPath[str]) -> Response[An
     return await document_files.packet_zip(request, found.id)
 
 
-ROUTES: list[Any] = [page_of_file, original, sealed, certificate, evidence, packet]
+ROUTES: list[Any] = [page_of_file, original, get_sealed_file, certificate, evidence, packet]

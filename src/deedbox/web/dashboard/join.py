@@ -13,20 +13,20 @@ from deedbox.accounts.people import AccountChange
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, DeedboxError, NotFound, Unauthorized
+from deedbox.kernel.errors import Conflict, NotFound, ServiceError, Unauthorized
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.slow_hash import slow_hash
 from deedbox.web.dashboard.account import AccountForm
 from deedbox.web.dashboard.entry import device, enter, person_with
 from deedbox.web.http import context, identity, page_forms
-from deedbox.web.http.auth import LOGIN, PUBLIC, door
+from deedbox.web.http.auth import LOGIN, PUBLIC, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.head import Scope
 from deedbox.web.http.page_forms import beside, form_of, text
 from deedbox.web.http.pages import go, page
 
 
-@get("/join/{token:str}", opt=door(PUBLIC), include_in_schema=False)
+@get("/join/{token:str}", opt=requires(PUBLIC), include_in_schema=False)
 async def join_page(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     try:
         return await _page(request, token)
@@ -34,7 +34,7 @@ async def join_page(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
         return _over(error)
 
 
-@post("/join/{token:str}", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+@post("/join/{token:str}", opt=requires(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def join(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Joins as who is signed in, as who has an account and says so, or as somebody new."""
     form, here = await form_of(request), await _signed_in(request)
@@ -44,13 +44,13 @@ async def join(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
         return await enter(request, await _as_other(request, token, form))
     except NotFound as error:
         return _over(error)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, token, error=error, form=form)
 
 
-async def _as_me(request: AnyRequest, token: str, here: people.Session) -> Response[Any]:
+async def _as_me(request: AnyRequest, token: str, here: people.PersonSession) -> Response[Any]:
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
 
     def act(tx: Tx) -> None:
@@ -86,7 +86,7 @@ async def _as_other(request: AnyRequest, token: str, form: FormMultiDict) -> Sec
 
 
 async def _account(form: FormMultiDict) -> AccountChange:
-    wanted = page_forms.filled(form, AccountForm)
+    wanted = page_forms.read_struct(form, AccountForm)
     with beside("password"):
         people.check_password_rules(wanted.password)
     with beside("email"):
@@ -95,7 +95,7 @@ async def _account(form: FormMultiDict) -> AccountChange:
 
 
 async def _page(
-    request: AnyRequest, token: str, *, error: DeedboxError | None = None, form: FormMultiDict | None = None
+    request: AnyRequest, token: str, *, error: ServiceError | None = None, form: FormMultiDict | None = None
 ) -> Response[Any]:
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
     found: Invited = await deedbox.db.read(lambda tx: invitations.look(tx, token, now=now))
@@ -122,14 +122,14 @@ def _over(error: NotFound) -> Response[Any]:
     return page("dashboard/join_over.html", status=404, said=error.message)
 
 
-async def _signed_in(request: AnyRequest) -> people.Session | None:
+async def _signed_in(request: AnyRequest) -> people.PersonSession | None:
     """Whose session the browser has, if any: a new account can be made without one."""
     deedbox = context.of(request).deedbox
     try:
         visitor = await identity.of_person(deedbox, cast(Scope, request.scope), deedbox.clock.now())
     except Unauthorized:
         return None
-    return cast(people.Session, visitor.session)
+    return cast(people.PersonSession, visitor.session)
 
 
 ROUTES: list[Any] = [join_page, join]

@@ -15,11 +15,11 @@ from deedbox.accounts.workspace_profile import WorkspaceChange
 from deedbox.i18n.measures import size
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError, NotFound
+from deedbox.kernel.errors import NotFound, ServiceError
 from deedbox.search import ingest, library
 from deedbox.search.embedders import MISSING
 from deedbox.search.extract.kinds import KINDS, kind_of
-from deedbox.search.library import File, Shelf
+from deedbox.search.library import LibraryListing, ParsedFile
 from deedbox.search.store import UploadSummary
 from deedbox.web.http import context, page_forms, upload
 from deedbox.web.http import cursor as cursors
@@ -34,7 +34,7 @@ FORMATS = {kind.media_type: kind.name for kind in KINDS.values()}
 ACCEPTED = ",".join(f".{extension}" for kind in KINDS.values() for extension in kind.extensions)
 
 
-class LibraryQuery(msgspec.Struct, frozen=True):
+class LibraryPageQuery(msgspec.Struct, frozen=True):
     name: Annotated[str, Meta(max_length=limits.FILENAME_CHARS)] = ""
     cursor: Annotated[str, cursors.of("upl")] | UnsetType = UNSET
     done: Annotated[str, Meta(max_length=limits.DONE_CHARS)] = ""
@@ -46,12 +46,12 @@ class FilePictureQuery(PictureQuery, frozen=True):
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    shelf: Shelf
+    shelf: LibraryListing
     busy: bool
     takes_documents: bool
 
 
-@get("/app/library", opt={**person("search:read"), QUERY: LibraryQuery}, include_in_schema=False)
+@get("/app/library", opt={**person("search:read"), QUERY: LibraryPageQuery}, include_in_schema=False)
 async def library_page(request: AnyRequest) -> Response[Any]:
     return await _page(request, context.of(request).query)
 
@@ -62,19 +62,19 @@ async def add_file(request: AnyRequest) -> Response[Any]:
     scripted = not asks_for_page(request)
     try:
         async with _received(request) as (file, typed):
-            with page_forms.sending(request, typed) as sent:
+            with page_forms.send_once(request, typed) as sent:
                 path = await sent.before() or await sent.once(lambda tx: _add(request, tx, file))
-    except DeedboxError as error:
+    except ServiceError as error:
         if scripted or error.status >= 500:
             raise
-        return await _page(request, LibraryQuery(), error=error)
+        return await _page(request, LibraryPageQuery(), error=error)
     return Response(None, status_code=204, media_type="text/plain") if scripted else go(path)
 
 
 @asynccontextmanager
-async def _received(request: AnyRequest) -> AsyncIterator[tuple[File, FormMultiDict]]:
+async def _received(request: AnyRequest) -> AsyncIterator[tuple[ParsedFile, FormMultiDict]]:
     """The file with its text, and what tells it from another that is sent."""
-    here, page = context.of(request), upload.Page("file")
+    here, page = context.of(request), upload.UploadPage("file")
     async with upload.one_file(request, here.deedbox.blobs, kind_of, page=page) as part:
         texts, workspace = here.deedbox.ingest.texts, here.caller.workspace_id
         async with texts.parsed(workspace, part.filename, kind_of(part.filename), part.received) as file:
@@ -82,7 +82,7 @@ async def _received(request: AnyRequest) -> AsyncIterator[tuple[File, FormMultiD
             yield file, FormMultiDict({**page.typed(), "sha256": sha256, "name": part.filename})
 
 
-def _add(request: AnyRequest, tx: Tx, file: File) -> str:
+def _add(request: AnyRequest, tx: Tx, file: ParsedFile) -> str:
     here = context.of(request)
     workspace, search = here.caller.workspace_id, here.deedbox.search
     added = library.add(tx, workspace, file, now=here.deedbox.clock.now())
@@ -150,20 +150,20 @@ async def _index(request: AnyRequest, doc_id: str | None, path: str) -> Response
     doc_ids = None if doc_id is None else [doc_id]
     try:
         await here.deedbox.db.write(lambda tx: ingest.plan(tx, search, here.reader, doc_ids))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.message != MISSING:
             raise
-        return await _page(request, LibraryQuery(), error=error)
+        return await _page(request, LibraryPageQuery(), error=error)
     return go(f"{path}?done=indexing")
 
 
-async def _page(request: AnyRequest, asked: LibraryQuery, *, error: DeedboxError | None = None) -> Response[Any]:
+async def _page(request: AnyRequest, asked: LibraryPageQuery, *, error: ServiceError | None = None) -> Response[Any]:
     here, most = context.of(request), limits.PAGE_DEFAULT
     workspace, before = here.caller.workspace_id, asked.cursor or None
 
     def look(tx: Tx) -> _Seen:
         return _Seen(
-            library.shelf(tx, here.reader, asked.name.strip(), before, most + 1),
+            library.list_shelf(tx, here.reader, asked.name.strip(), before, most + 1),
             ingest.under_way(tx, workspace),
             workspace_profile.row(tx, workspace).search_documents,
         )

@@ -13,10 +13,10 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail.store import MailPart
-from deedbox.web.dashboard.settings.form_actions import acted
+from deedbox.web.dashboard.settings.form_actions import run_action
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
-from deedbox.web.http.app_pages import app_page, refused
+from deedbox.web.http.app_pages import app_page, refusal_page
 from deedbox.web.http.auth import person
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.query import QUERY
@@ -25,17 +25,17 @@ STATES = ("", "failed", "queued", "sent", "inbox")
 """Of which mails can be shown alone; empty: all."""
 
 
-class MailQuery(msgspec.Struct, frozen=True):
+class MailPageQuery(msgspec.Struct, frozen=True):
     cursor: Annotated[str, cursors.of("mail")] | UnsetType = UNSET
     status: Literal["", "failed", "queued", "sent", "inbox"] = ""
     to: Annotated[str, Meta(max_length=limits.EMAIL_CHARS)] = ""
     done: str | UnsetType = UNSET
 
 
-@get("/app/mail", opt={**person("documents:send"), QUERY: MailQuery}, include_in_schema=False)
+@get("/app/mail", opt={**person("documents:send"), QUERY: MailPageQuery}, include_in_schema=False)
 async def mails(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
-    asked: MailQuery = here.query
+    asked: MailPageQuery = here.query
     wanted = MailPart(
         limit=limits.PAGE_DEFAULT + 1,
         before=asked.cursor or None,
@@ -66,7 +66,7 @@ async def mail(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
         found = await here.deedbox.db.read(lambda tx: here.deedbox.inbox.show(tx, here.person.workspace_id, mail_id))
     except NotFound as error:
         why = dashboard.WORDS["mail_gone"].format(days=limits.MAIL_INBOX_DAYS)
-        return refused(request, NotFound(f"{error.message}. {why}"))
+        return refusal_page(request, NotFound(f"{error.message}. {why}"))
     # Text only: the HTML of a mail has styles of its own, which the pages' policy forbids.
     return app_page(request, "dashboard/mail.html", found=found, link=getattr(found.mail.letter, "link", None))
 
@@ -86,7 +86,7 @@ async def resend(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
         here.deedbox.mailer.resend(tx, workspace, mail_id, now=now)
         return "/app/mail?done=resent"
 
-    return await acted(request, again)
+    return await run_action(request, again)
 
 
 def _path(chosen: dict[str, str]) -> str:

@@ -14,10 +14,10 @@ from deedbox.i18n import dashboard
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
-from deedbox.signing.action_context import Desk
+from deedbox.kernel.errors import ServiceError
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import begin
-from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.actions.convert import DocumentPreparation
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import FilePassword, NewDocument, NewFile, Title
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument
@@ -70,7 +70,7 @@ async def begin_draft(request: AnyRequest) -> Response[Any]:
         async with upload.page_files(request, here.deedbox.blobs, limits.DOCUMENT_FILES) as came:
             given.typed, given.names = came.typed, [part.filename for part in came.parts]
             return _led(request, await _begun(request, came))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _refused(request, given, error)
@@ -81,10 +81,10 @@ async def _begun(request: AnyRequest, came: PageFiles) -> str:
     here = context.of(request)
     hashes = [("file", part.received.blob.sha256) for part in came.parts]
     form = FormMultiDict([*came.typed.items(), *hashes])
-    with page_forms.sending(request, form) as sent:
+    with page_forms.send_once(request, form) as sent:
         if before := await sent.before():
             return before
-        wanted = page_forms.filled(FormMultiDict(came.typed), NewForm)
+        wanted = page_forms.read_struct(FormMultiDict(came.typed), NewForm)
         if not came.parts:
             raise page_forms.WrongForm({"file": dashboard.WORDS["new_no_file"]})
         files = [
@@ -94,22 +94,25 @@ async def _begun(request: AnyRequest, came: PageFiles) -> str:
         async with _beginning(here.deedbox.paper_mill, wanted, files) as make:
 
             def act(tx: Tx) -> str:
-                with here.desk(tx) as desk:
-                    return f"/app/documents/{make(desk).first.id}/people"
+                with here.action(tx) as ctx:
+                    return f"/app/documents/{make(ctx).first.id}/people"
 
             return await sent.once(act)
 
 
 def _beginning(
-    mill: PaperMill, wanted: NewForm, files: Sequence[NewFile]
-) -> AbstractAsyncContextManager[Callable[[Desk], Packet]]:
+    preparation: DocumentPreparation, wanted: NewForm, files: Sequence[NewFile]
+) -> AbstractAsyncContextManager[Callable[[ActionContext], Packet]]:
     """What makes the draft; what is given no title is called as its first file."""
-    names, language = [page_files.called(one.name, limits.TITLE_CHARS) for one in files], i18n.known(wanted.language)
+    names, language = (
+        [page_files.title_from_name(one.name, limits.TITLE_CHARS) for one in files],
+        i18n.known(wanted.language),
+    )
     title = wanted.title or names[0]
     if wanted.kind == "document":
-        return begin.prepared(mill, NewDocument(title=title, language=language), files)
+        return begin.prepare(preparation, NewDocument(title=title, language=language), files)
     each = [NewPacketDocument(title=name) for name in names]
-    return begin.prepared_packet(mill, NewPacket(title=title, documents=each, language=language), files)
+    return begin.prepared_packet(preparation, NewPacket(title=title, documents=each, language=language), files)
 
 
 def _password(wanted: NewForm, typed: dict[str, str], number: int, name: str) -> Secret | None:
@@ -124,7 +127,7 @@ def _led(request: AnyRequest, path: str) -> Response[Any]:
     return go(path) if asks_for_page(request) else Response({"to": path}, status_code=200)
 
 
-def _refused(request: AnyRequest, given: _Given, error: DeedboxError) -> Response[Any]:
+def _refused(request: AnyRequest, given: _Given, error: ServiceError) -> Response[Any]:
     reasons, locked = (error.reasons, error.locked) if isinstance(error, RefusedFiles) else ({}, set[int]())
     if asks_for_page(request):
         return _page(request, given, error, reasons)
@@ -133,7 +136,7 @@ def _refused(request: AnyRequest, given: _Given, error: DeedboxError) -> Respons
 
 
 def _page(
-    request: AnyRequest, given: _Given, error: DeedboxError | None = None, reasons: dict[int, str] | None = None
+    request: AnyRequest, given: _Given, error: ServiceError | None = None, reasons: dict[int, str] | None = None
 ) -> Response[Any]:
     """The form with what was typed; files a browser gives only once, so that they are named, and chosen again."""
     refused = [(name, (reasons or {}).get(number, "")) for number, name in enumerate(given.names)] if reasons else []

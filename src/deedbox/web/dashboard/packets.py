@@ -9,22 +9,22 @@ from litestar import Response, get
 from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.signing import parties
-from deedbox.signing.model import Document, Filter, Packet, Page
+from deedbox.signing.model import Document, Filter, Packet, PageRequest
 from deedbox.signing.store import audit, packet_list
 from deedbox.web.dashboard import document_status, subject, timeline
 from deedbox.web.dashboard.bulk import Done
-from deedbox.web.dashboard.document import UNDER_WAY, kindly, pressed_once, untouched
+from deedbox.web.dashboard.document import UNDER_WAY, default_forms, kindly, pressed_once
 from deedbox.web.http import context, document_files, live, page_forms
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.app_pages import app_page
 from deedbox.web.http.auth import person
 from deedbox.web.http.context import AnyRequest
-from deedbox.web.http.pages import unchanged
+from deedbox.web.http.pages import no_content
 from deedbox.web.http.query import QUERY
 
 
@@ -47,7 +47,7 @@ class Happened(NamedTuple):
 async def packet_rows(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     workspace, asked = here.caller.workspace_id, here.query
-    part = Page(limits.PAGE_DEFAULT + 1, asked.cursor or None)
+    part = PageRequest(limits.PAGE_DEFAULT + 1, asked.cursor or None)
     read = here.deedbox.db.read_aside if asked.q else here.deedbox.db.read
     found = await read(lambda tx: packet_list.page(tx, workspace, Filter(q=asked.q or None), part))
     shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda one: one.id)
@@ -83,7 +83,7 @@ async def packet_certificate(request: AnyRequest, packet_id: FromPath[str]) -> R
 async def shown(
     request: AnyRequest,
     packet_id: str,
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
     typed: Mapping[str, Any] | None = None,
 ) -> Response[Any]:
     """The page, with what could not be done and what was typed for it."""
@@ -91,9 +91,9 @@ async def shown(
     packet = await here.packet(packet_id)
     heads = await here.deedbox.db.read(lambda tx: audit.heads(tx, [one.id for one in packet.documents]))
     if live.has(request, packet, heads):
-        return unchanged(request)
+        return no_content(request)
 
-    def look(tx: Tx) -> list[tuple[Document, Sequence[Entry]]]:
+    def look(tx: Tx) -> list[tuple[Document, Sequence[TrailEntry]]]:
         return [(one, audit.trail(tx, one.id)) for one in packet.documents]
 
     trails, now = await here.deedbox.db.read(look), here.deedbox.clock.now()
@@ -111,9 +111,9 @@ async def shown(
         reason=document_status.reason(slowest),
         waiting=[*parties.waiting_for(packet)],
         stages=document_status.stages(packet),
-        events=happened(packet, trails),
+        events=list_happenings(packet, trails),
         busy=packet.status in UNDER_WAY,
-        typed={**untouched(packet), **(typed or {})},
+        typed={**default_forms(packet), **(typed or {})},
         once=page_forms.new_once(),
         # By what has happened so far: a live part is the same until more has.
         pressed_once=pressed_once(heads),
@@ -126,11 +126,11 @@ def _slowest(packet: Packet) -> Document:
     return next((one for one in packet.documents if one.status == packet.status), packet.first)
 
 
-def happened(packet: Packet, trails: Sequence[tuple[Document, Sequence[Entry]]]) -> list[Happened]:
+def list_happenings(packet: Packet, trails: Sequence[tuple[Document, Sequence[TrailEntry]]]) -> list[Happened]:
     """What the trails of all documents tell, in the order in which it happened; what happened to several at once, by
     the same hand, stands there once."""
     names = {signer.id: signer.name for _, signer in packet.signers()}
-    found: dict[tuple[object, ...], list[tuple[Document, Entry]]] = {}
+    found: dict[tuple[object, ...], list[tuple[Document, TrailEntry]]] = {}
     for document, entries in trails:
         seen: Counter[tuple[object, ...]] = Counter()
         for entry in entries:

@@ -10,12 +10,12 @@ from deedbox.accounts.passkeys import ceremony, keep
 from deedbox.accounts.passkeys.ceremony import Owner, Site
 from deedbox.kernel import limits, tokens
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.errors import Conflict, DeedboxError, Unauthorized
+from deedbox.kernel.errors import Conflict, ServiceError, Unauthorized
 from deedbox.kernel.tokens import TokenPrefix
 from deedbox.web.dashboard.entry import device, enter, need_self
 from deedbox.web.http import context, cookies
-from deedbox.web.http.app_pages import base_address, refused
-from deedbox.web.http.auth import LOGIN, PERSON, door
+from deedbox.web.http.app_pages import base_address, refusal_page
+from deedbox.web.http.auth import LOGIN, PERSON, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.page_forms import form_of, text
 from deedbox.web.http.pages import HEADERS, go, page
@@ -26,7 +26,7 @@ ASKED = "deedbox_passkey"
 
 @post(
     "/account/passkeys/options",
-    opt=door(PERSON),
+    opt=requires(PERSON),
     include_in_schema=False,
     status_code=200,
     request_max_body_size=limits.FORM_BYTES,
@@ -41,22 +41,22 @@ async def ask_for_new(request: AnyRequest) -> Response[Any]:
     return _json(asked)
 
 
-@post("/account/passkeys", opt=door(PERSON), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+@post("/account/passkeys", opt=requires(PERSON), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def add_passkey(request: AnyRequest) -> Response[Any]:
     here, form, now = context.of(request), await form_of(request), context.of(request).deedbox.clock.now()
     name, answer = text(form, "passkey_name") or "Passkey", text(form, "credential")
     try:
-        challenge = await here.deedbox.db.write(lambda tx: ceremony.taken(tx, here.token, now=now))
-        found = ceremony.made(site(request), answer, challenge)
+        challenge = await here.deedbox.db.write(lambda tx: ceremony.take_challenge(tx, here.token, now=now))
+        found = ceremony.verify_new_passkey(site(request), answer, challenge)
         await here.deedbox.db.write(lambda tx: keep.add(tx, here.person.person_id, name, found, now=now))
-    except DeedboxError as error:
-        return refused(request, error)
+    except ServiceError as error:
+        return refusal_page(request, error)
     return go("/account?done=passkey#passkeys")
 
 
 @post(
     "/account/passkeys/{passkey_id:str}/remove",
-    opt=door(PERSON),
+    opt=requires(PERSON),
     include_in_schema=False,
     request_max_body_size=limits.FORM_BYTES,
 )
@@ -65,35 +65,35 @@ async def remove_passkey(request: AnyRequest, passkey_id: FromPath[str]) -> Resp
     try:
         await need_self(request, text(form, "current_password")[: limits.PASSWORD_CHARS_MAX])
         await here.deedbox.db.write(lambda tx: keep.remove(tx, here.person.person_id, passkey_id))
-    except DeedboxError as error:
-        return refused(request, error)
+    except ServiceError as error:
+        return refusal_page(request, error)
     return go("/account?done=passkey_removed#passkeys")
 
 
-@post("/login/passkey/options", opt=door(LOGIN), include_in_schema=False, status_code=200)
+@post("/login/passkey/options", opt=requires(LOGIN), include_in_schema=False, status_code=200)
 async def ask_for_one(request: AnyRequest) -> Response[Any]:
     """What the browser's passkey is to answer, for this browser alone."""
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
     holder = tokens.create(TokenPrefix.PASSKEY_REQUEST)
     asked = await deedbox.db.write(lambda tx: ceremony.ask_for_one(tx, site(request), holder, now=now))
     answer = _json(asked)
-    answer.set_cookie(cookies.made(request, ASKED, holder, limits.PASSKEY_SECONDS))
+    answer.set_cookie(cookies.create_cookie(request, ASKED, holder, limits.PASSKEY_SECONDS))
     return answer
 
 
-@post("/login/passkey", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+@post("/login/passkey", opt=requires(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def sign_in(request: AnyRequest) -> Response[Any]:
     deedbox, form, now = context.of(request).deedbox, await form_of(request), context.of(request).deedbox.clock.now()
     holder, answer = Secret(cookies.sent_by(request, ASKED)), text(form, "credential")
     try:
-        challenge = await deedbox.db.write(lambda tx: ceremony.taken(tx, holder, now=now))
+        challenge = await deedbox.db.write(lambda tx: ceremony.take_challenge(tx, holder, now=now))
         session = await deedbox.db.write(
             lambda tx: keep.sign_in(tx, site(request), answer, challenge, device(request), now=now)
         )
     except (Conflict, Unauthorized) as error:
         return page("dashboard/login.html", status=error.status, error=error.message, email="")
     entered = await enter(request, session)
-    entered.set_cookie(cookies.made(request, ASKED, None, 0))
+    entered.set_cookie(cookies.create_cookie(request, ASKED, None, 0))
     return entered
 
 

@@ -13,17 +13,17 @@ from deedbox import i18n
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import BadRequest, ServiceError
 from deedbox.kernel.mailbox import checked_address, one_line
-from deedbox.signing.actions.draw import Drawing, draw_people, drawing
+from deedbox.signing.actions.draw import DraftDrawing, draw_people, load_sketch
 from deedbox.signing.model import Auth, Role, Rule
 from deedbox.signing.new_document import Name
-from deedbox.signing.sketch import SketchParty, SketchSigner, is_key, named
+from deedbox.signing.sketch import SketchParty, SketchSigner, describe, is_key
 from deedbox.signing.store.people import asked_lately
 from deedbox.web.dashboard.names import few
 from deedbox.web.dashboard.people_rows import ACTS, PeopleForm, PersonForm, StepForm, number_in
 from deedbox.web.http import context, page_forms
-from deedbox.web.http.app_pages import app_page, refused
+from deedbox.web.http.app_pages import app_page, refusal_page
 from deedbox.web.http.auth import person
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.page_forms import WrongForm, form_of, text
@@ -55,7 +55,7 @@ async def keep_people(request: AnyRequest, document_id: FromPath[str]) -> Respon
         return found
     steps = list[StepForm]()
     try:
-        steps = [_filled(step) for step in page_forms.filled(_without_spares(form), PeopleForm).parties]
+        steps = [_filled(step) for step in page_forms.read_struct(_without_spares(form), PeopleForm).parties]
         steps = [step for step in steps if step.signers]
         act, _, which = text(form, "act").partition(".")
         if act in ACTS:
@@ -69,25 +69,25 @@ async def keep_people(request: AnyRequest, document_id: FromPath[str]) -> Respon
             draw_people(tx, here.caller.workspace_id, document_id, parties, now)
 
         await here.deedbox.db.write(keep)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, found, steps or _steps(found.sketch.parties), error)
     return go(f"/app/documents/{document_id}/{which if act == 'go' and which in _ONWARD else _ONWARD[0]}")
 
 
-def _lost(found: Drawing, parties: list[SketchParty]) -> str:
+def _lost(found: DraftDrawing, parties: list[SketchParty]) -> str:
     """The fields that go with those who are no longer among the people; empty if there are none."""
     keys = replace(found.sketch, parties=parties).keys
-    return few([named(field) for field in found.sketch.fields if field.who and field.who not in keys])
+    return few([describe(field) for field in found.sketch.fields if field.who and field.who not in keys])
 
 
-async def _drawing(request: AnyRequest, document_id: str) -> Drawing | Response[Any]:
+async def _drawing(request: AnyRequest, document_id: str) -> DraftDrawing | Response[Any]:
     here = context.of(request)
     try:
-        return await here.deedbox.db.read(lambda tx: drawing(tx, here.caller.workspace_id, document_id))
-    except DeedboxError as error:
-        return refused(request, error)
+        return await here.deedbox.db.read(lambda tx: load_sketch(tx, here.caller.workspace_id, document_id))
+    except ServiceError as error:
+        return refusal_page(request, error)
 
 
 def _without_spares(form: FormMultiDict) -> FormMultiDict:
@@ -129,7 +129,7 @@ def _joined(rows: list[PersonForm]) -> str:
     return ", ".join(row.name for row in rows)[: limits.SIGNER_NAME_CHARS]
 
 
-def _parties(steps: list[StepForm], found: Drawing) -> list[SketchParty]:
+def _parties(steps: list[StepForm], found: DraftDrawing) -> list[SketchParty]:
     """The steps as the sketch keeps them; who had a key keeps it, and what the form does not ask for stays."""
     before = {party.key: party for party in found.sketch.parties}
     people = {signer.key: signer for _, signer in found.sketch.people()}
@@ -171,10 +171,10 @@ def _signer(row: PersonForm, before: SketchSigner, key: str) -> SketchSigner:
     )
 
 
-def _check(request: AnyRequest, steps: list[StepForm], found: Drawing) -> None:
+def _check(request: AnyRequest, steps: list[StepForm], found: DraftDrawing) -> None:
     """WrongForm with what is wrong in each row; what the API refuses is refused here, beside its box."""
     wrong, seen = dict[str, str](), dict[tuple[str, str], int]()
-    delivers = context.of(request).deedbox.office.notifier.delivers()
+    delivers = context.of(request).deedbox.services.notifier.delivers()
     kept = {one.language for _, one in found.sketch.people()}
     for number, step in enumerate(steps):
         for at, row in enumerate(step.signers):
@@ -224,9 +224,9 @@ def _wrong_in(row: PersonForm, *, delivers: bool) -> dict[str, str]:
 
 async def _page(
     request: AnyRequest,
-    found: Drawing,
+    found: DraftDrawing,
     steps: list[StepForm],
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
     lost: str = "",
 ) -> Response[Any]:
     here = context.of(request)

@@ -9,12 +9,12 @@ from deedbox import i18n
 from deedbox.accounts import people, store
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError, TooManyRequests
+from deedbox.kernel.errors import ServiceError, TooManyRequests
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import slow_hash
 from deedbox.web.dashboard.entry import Tries, device, enter, need_try_at
 from deedbox.web.http import context
-from deedbox.web.http.auth import LOGIN, PUBLIC, door
+from deedbox.web.http.auth import LOGIN, PUBLIC, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.page_forms import form_of, text
 from deedbox.web.http.pages import page
@@ -27,12 +27,12 @@ _ASKED = Tries(
 )
 
 
-@get("/login/forgot", opt=door(PUBLIC), include_in_schema=False)
+@get("/login/forgot", opt=requires(PUBLIC), include_in_schema=False)
 async def forgot_page(request: AnyRequest) -> Response[Any]:
     return _forgot(request)
 
 
-@post("/login/forgot", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+@post("/login/forgot", opt=requires(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def forgot(request: AnyRequest) -> Response[Any]:
     """The same answer whether or not the address is somebody's: it tells nobody who has an account."""
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
@@ -44,13 +44,13 @@ async def forgot(request: AnyRequest) -> Response[Any]:
         await need_try_at(request, email, found[0] if found else None, _ASKED)
     except TooManyRequests as error:
         return _forgot(request, error=error, email=email)
-    language = i18n.preferred(request.headers.get("accept-language", ""))
+    language = i18n.choose_language(request.headers.get("accept-language", ""))
     await deedbox.db.write(lambda tx: deedbox.people_mail.reset(tx, email, language, now=now))
     return _forgot(request, email=email, asked=True)
 
 
 def _forgot(
-    request: AnyRequest, *, email: str = "", asked: bool = False, error: DeedboxError | None = None
+    request: AnyRequest, *, email: str = "", asked: bool = False, error: ServiceError | None = None
 ) -> Response[Any]:
     return page(
         "dashboard/forgot.html",
@@ -64,13 +64,13 @@ def _forgot(
     )
 
 
-@get("/login/reset/{token:str}", opt=door(PUBLIC), include_in_schema=False)
+@get("/login/reset/{token:str}", opt=requires(PUBLIC), include_in_schema=False)
 async def reset_page(token: FromPath[str]) -> Response[Any]:
     """The form for a new password: to look at it changes nothing, whoever looks."""
     return page("dashboard/reset.html", token=token, error="")
 
 
-@post("/login/reset/{token:str}", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+@post("/login/reset/{token:str}", opt=requires(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def reset(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     deedbox = context.of(request).deedbox
     now, password = deedbox.clock.now(), text(await form_of(request), "password")
@@ -78,7 +78,7 @@ async def reset(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
         people.check_password_rules(password)
         chosen = await slow_hash(password)
         session = await deedbox.db.write(lambda tx: people.reset(tx, token, chosen, device(request), now=now))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return page("dashboard/reset.html", status=error.status, token=token, error=error.message)

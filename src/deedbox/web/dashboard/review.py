@@ -12,10 +12,10 @@ from deedbox import i18n
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.signing.actions import lay_out
-from deedbox.signing.actions.draw import Drawing, drawing
-from deedbox.signing.actions.lay_out import Wanted
+from deedbox.signing.actions.draw import DraftDrawing, load_sketch
+from deedbox.signing.actions.lay_out import LayoutOptions
 from deedbox.signing.actions.send import send
 from deedbox.signing.model import Document, Message, Packet, Reminders
 from deedbox.signing.new_document import Title, UnlockedFile
@@ -24,7 +24,7 @@ from deedbox.signing.sketch import SketchField, SketchParty, SketchSigner
 from deedbox.web.dashboard import reminding
 from deedbox.web.dashboard.initials import initials
 from deedbox.web.http import context, page_forms
-from deedbox.web.http.app_pages import app_page, long_app_page, refused
+from deedbox.web.http.app_pages import app_page, long_app_page, refusal_page
 from deedbox.web.http.auth import person
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.page_forms import WrongForm, form_of, text
@@ -50,8 +50,8 @@ class ReviewForm(msgspec.Struct, frozen=True):
 async def review_page(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
     try:
         return await _page(request, await _drawing(request, document_id))
-    except DeedboxError as error:
-        return refused(request, error)
+    except ServiceError as error:
+        return refusal_page(request, error)
 
 
 @get("/app/documents/{document_id:str}/preview", opt=person("documents:write"), include_in_schema=False)
@@ -59,8 +59,8 @@ async def preview_page(request: AnyRequest, document_id: FromPath[str]) -> Respo
     """The pages as one of the signers will see them; `as` has the key of that signer, else it is the first."""
     try:
         found = await _drawing(request, document_id)
-    except DeedboxError as error:
-        return refused(request, error)
+    except ServiceError as error:
+        return refusal_page(request, error)
     wanted = request.query_params.get("as", "")
     people = [(party, one) for party, one in found.sketch.people() if one.role != "cc"]
     shown = next(((party, one) for party, one in people if one.key == wanted), people[0] if people else None)
@@ -102,24 +102,24 @@ async def send_draft(request: AnyRequest, document_id: FromPath[str]) -> Respons
 
 async def _laid(request: AnyRequest, document_id: str, *, sending: bool) -> Response[Any]:
     here, form = context.of(request), await form_of(request)
-    office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
+    services, preparation, workspace_id = here.deedbox.services, here.deedbox.paper_mill, here.caller.workspace_id
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             found = await _drawing(request, document_id)
             wanted = _wanted(found, form)
-            async with lay_out.prepared(office, mill, workspace_id, document_id, wanted) as make:
+            async with lay_out.prepare(services, preparation, workspace_id, document_id, wanted) as make:
 
                 def act(tx: Tx) -> str:
-                    with here.desk(tx) as desk:
-                        packet = make(desk)
+                    with here.action(tx) as ctx:
+                        packet = make(ctx)
                         if sending:
-                            send(desk, packet)
+                            send(ctx, packet)
                     return f"{_own_page(packet)}?done={'sent' if sending else 'changed'}"
 
                 return go(await sent.once(act))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _again(request, document_id, form, error)
@@ -129,22 +129,22 @@ def _own_page(packet: Packet) -> str:
     return f"/app/documents/{packet.first.id}" if packet.lone else f"/app/packets/{packet.id}"
 
 
-async def _again(request: AnyRequest, document_id: str, form: FormMultiDict, error: DeedboxError) -> Response[Any]:
+async def _again(request: AnyRequest, document_id: str, form: FormMultiDict, error: ServiceError) -> Response[Any]:
     """The page with what is wrong; of a draft that is none any more, only that."""
     try:
         return await _page(request, await _drawing(request, document_id), form, error)
-    except DeedboxError as gone:
-        return refused(request, gone)
+    except ServiceError as gone:
+        return refusal_page(request, gone)
 
 
-async def _drawing(request: AnyRequest, document_id: str) -> Drawing:
+async def _drawing(request: AnyRequest, document_id: str) -> DraftDrawing:
     here = context.of(request)
-    return await here.deedbox.db.read(lambda tx: drawing(tx, here.caller.workspace_id, document_id))
+    return await here.deedbox.db.read(lambda tx: load_sketch(tx, here.caller.workspace_id, document_id))
 
 
-def _wanted(found: Drawing, form: FormMultiDict) -> Wanted:
+def _wanted(found: DraftDrawing, form: FormMultiDict) -> LayoutOptions:
     """What the form says, checked: each mistake is named beside its box."""
-    filled, wrong = page_forms.filled(form, ReviewForm), dict[str, str]()
+    filled, wrong = page_forms.read_struct(form, ReviewForm), dict[str, str]()
     codes = {signer.key: text(form, f"code.{signer.key}").strip() for signer in _coded(found)}
     known = {signer.id for _, signer in found.packet.signers() if signer.access_code_hash}
     for key, code in codes.items():
@@ -162,7 +162,7 @@ def _wanted(found: Drawing, form: FormMultiDict) -> Wanted:
             wrong[f"unlock.{number}"] = WORDS["review_password_long"].format(most=limits.FILE_PASSWORD_CHARS)
     if wrong:
         raise WrongForm(wrong)
-    return Wanted(
+    return LayoutOptions(
         version=filled.version,
         title=filled.title,
         message=_message(filled),
@@ -179,7 +179,7 @@ def _message(filled: ReviewForm) -> Message | None:
     return Message(filled.subject.strip(), filled.body.replace("\r\n", "\n").strip())
 
 
-def _hours(found: Drawing, filled: ReviewForm) -> Any:
+def _hours(found: DraftDrawing, filled: ReviewForm) -> Any:
     """An end that was named to the minute stays where no days are given instead of it."""
     hours = found.packet.expires_after_hours
     if filled.days is None:
@@ -187,19 +187,19 @@ def _hours(found: Drawing, filled: ReviewForm) -> Any:
     return hours if hours is not None and reminding.days(hours) == filled.days else filled.days * 24
 
 
-def _reminders(found: Drawing, filled: ReviewForm) -> Reminders | None:
+def _reminders(found: DraftDrawing, filled: ReviewForm) -> Reminders | None:
     if filled.first is None or filled.every is None:
         return None
     most = filled.most or limits.REMINDERS_MAX
     return reminding.plan(found.packet.reminders, filled.first, filled.every, most)
 
 
-def _passwords(found: Drawing, form: FormMultiDict) -> list[UnlockedFile]:
+def _passwords(found: DraftDrawing, form: FormMultiDict) -> list[UnlockedFile]:
     given = [(file.id, text(form, f"unlock.{number}")) for number, (_, file) in enumerate(found.packet.files())]
     return [UnlockedFile(file_id, said) for file_id, said in given if said]
 
 
-def _locked(found: Drawing, form: FormMultiDict | None, error: DeedboxError | None) -> dict[int, str]:
+def _locked(found: DraftDrawing, form: FormMultiDict | None, error: ServiceError | None) -> dict[int, str]:
     """The files whose passwords are asked for, each with what is wrong; one that was typed is asked for again."""
     names = {number: f"unlock.{number}" for number, _ in enumerate(found.packet.files())}
     if isinstance(error, RefusedFiles):
@@ -209,32 +209,32 @@ def _locked(found: Drawing, form: FormMultiDict | None, error: DeedboxError | No
     return {number: error.wrong.get(name, "") for number, name in names.items() if text(form, name)}
 
 
-def _documents(found: Drawing) -> list[tuple[Document, int]]:
+def _documents(found: DraftDrawing) -> list[tuple[Document, int]]:
     """The documents, each with the number of its fields."""
     within = [document.id for document, _ in found.packet.files()]
     drawn = [within[field.file] for field in found.sketch.fields if field.file < len(within)]
     return [(document, drawn.count(document.id)) for document in found.packet.documents]
 
 
-def _coded(found: Drawing) -> list[SketchSigner]:
+def _coded(found: DraftDrawing) -> list[SketchSigner]:
     return [signer for _, signer in found.sketch.people() if signer.auth == "access_code"]
 
 
-def _fields_of(found: Drawing, party: SketchParty, signer: SketchSigner) -> list[SketchField]:
+def _fields_of(found: DraftDrawing, party: SketchParty, signer: SketchSigner) -> list[SketchField]:
     return [field for field in found.sketch.fields if field.who in (party.key, signer.key)]
 
 
-def _signs(found: Drawing, party: SketchParty, signer: SketchSigner) -> bool:
+def _signs(found: DraftDrawing, party: SketchParty, signer: SketchSigner) -> bool:
     """Whether the signer has a place to sign; else one is made at the end of the last page."""
     places = [field for field in _fields_of(found, party, signer) if field.type == "signature" and not field.show_if]
     return signer.role != "signer" or bool(places)
 
 
 async def _page(
-    request: AnyRequest, found: Drawing, form: FormMultiDict | None = None, error: DeedboxError | None = None
+    request: AnyRequest, found: DraftDrawing, form: FormMultiDict | None = None, error: ServiceError | None = None
 ) -> Response[Any]:
     here = context.of(request)
-    office, steps = here.deedbox.office, sorted({party.order for party in found.sketch.parties})
+    services, steps = here.deedbox.services, sorted({party.order for party in found.sketch.parties})
     parties = sorted(found.sketch.parties, key=lambda party: party.order)
     people = [
         {
@@ -262,11 +262,11 @@ async def _page(
         files=[file for _, file in found.packet.files()],
         documents=_documents(found),
         people=people,
-        problem=lay_out.problem(found, office.notifier, office.clock.now()) if found.has_pages else None,
+        problem=lay_out.problem(found, services.notifier, services.clock.now()) if found.has_pages else None,
         locked=_locked(found, form, error),
         coded=[(one, one.key in known) for one in _coded(found)],
         typed=_typed(found, form),
-        mails=office.notifier.delivers(),
+        mails=services.notifier.delivers(),
         subject_usual=_usual_subject(found),
         spoken=i18n.NAMES[i18n.known(found.packet.language)],
         bounds=_BOUNDS,
@@ -274,7 +274,7 @@ async def _page(
     )
 
 
-def _usual_subject(found: Drawing) -> str:
+def _usual_subject(found: DraftDrawing) -> str:
     """What the mail says where no other subject is given."""
     packet = found.packet
     language = i18n.known(packet.language)
@@ -293,7 +293,7 @@ _BOUNDS = {
 }
 
 
-def _typed(found: Drawing, form: FormMultiDict | None) -> dict[str, Any]:
+def _typed(found: DraftDrawing, form: FormMultiDict | None) -> dict[str, Any]:
     """What stands in the boxes: what was typed, else what the draft says."""
     if form is not None:
         names = ("title", "subject", "body", "days", "first", "every", "most")

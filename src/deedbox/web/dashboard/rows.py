@@ -21,7 +21,7 @@ def rows(form: FormMultiDict, prefix: str, needed: Sequence[str]) -> list[dict[s
     return [row for row in ordered if any(row.get(name, "").strip() for name in needed)]
 
 
-def numbered(form: FormMultiDict, kept: Mapping[str, Sequence[Mapping[str, str]]]) -> FormMultiDict:
+def replace_rows(form: FormMultiDict, kept: Mapping[str, Sequence[Mapping[str, str]]]) -> FormMultiDict:
     """The form with these rows in the place of all that stood under their prefixes."""
     plain: list[tuple[str, Any]] = [
         (name, value) for name, value in form.multi_items() if not any(name.startswith(f"{prefix}.") for prefix in kept)

@@ -12,13 +12,13 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
-from deedbox.kernel.errors import Code, DeedboxError
-from deedbox.pdf.lines import Line, kept_pages
+from deedbox.kernel.errors import ErrorCode, ServiceError
+from deedbox.pdf.lines import TextLine, kept_pages
 from deedbox.search import library
 from deedbox.search import query as queries
 from deedbox.search.conditions import Condition, Every, Op, compare
 from deedbox.search.engine import NOTHING_INDEXED
-from deedbox.search.excerpt import Piece, excerpt, pieces
+from deedbox.search.excerpt import ExcerptPiece, excerpt, pieces
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.ocr import store as pages_store
 from deedbox.search.on_page import lines_of
@@ -58,27 +58,27 @@ class SearchQuery(msgspec.Struct, frozen=True):
         return f"/app/search?{urlencode({'q': self.text, **kept, **more})}"
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundPassage(msgspec.Struct, frozen=True):
     """A passage in the list."""
 
     passage: Passage
-    shown: list[Piece]
+    shown: list[ExcerptPiece]
     path: str
 
 
-class Sheet(msgspec.Struct, frozen=True):
+class PassagePage(msgspec.Struct, frozen=True):
     """A page of a PDF with the lines of the passage."""
 
     number: int
-    lines: list[Line]
+    lines: list[TextLine]
 
 
-class View(msgspec.Struct, frozen=True):
+class PassageView(msgspec.Struct, frozen=True):
     """The passage that is chosen, where it stands: on pages, or in the text around it."""
 
     passage: Passage
-    text: list[Piece]
-    sheets: list[Sheet] = []
+    text: list[ExcerptPiece]
+    sheets: list[PassagePage] = []
     before: str = ""
     after: str = ""
 
@@ -91,10 +91,10 @@ async def search_page(request: AnyRequest) -> Response[Any]:
         return _page(request, asked, why="" if has_model else "model")
     try:
         found = await _answer(request, asked)
-    except DeedboxError as error:
-        if error.code is Code.MODEL_MISSING:
+    except ServiceError as error:
+        if error.code is ErrorCode.MODEL_MISSING:
             return _page(request, asked, why="model")
-        if error.code is Code.INDEX_WARMING:
+        if error.code is ErrorCode.INDEX_WARMING:
             return _page(request, asked, why="warming")
         if error.message == NOTHING_INDEXED:
             return _page(request, asked, why="nothing")
@@ -120,7 +120,7 @@ async def _answer(request: AnyRequest, asked: SearchQuery) -> Answered:
         caller=here.holder,
     )
     # Whoever only looks at another passage of the same answer has asked once.
-    return await queries.answered(here.deedbox.search, here.reader, question, counted=not asked.passage)
+    return await queries.answer_with_details(here.deedbox.search, here.reader, question, counted=not asked.passage)
 
 
 def _condition(asked: SearchQuery) -> Condition | None:
@@ -146,23 +146,23 @@ def _midnight(day: str, *, after: bool = False) -> str | None:
         return None
 
 
-async def _view(request: AnyRequest, passage: Passage) -> View:
+async def _view(request: AnyRequest, passage: Passage) -> PassageView:
     text = pieces(passage.chunk.text, passage.highlights)
     if passage.chunk.page is not None and passage.upload.media_type == library.PDF.media_type:
-        return View(passage, text, sheets=await _sheets(request, passage, passage.chunk.page))
+        return PassageView(passage, text, sheets=await _sheets(request, passage, passage.chunk.page))
     told = (await context.of(request).deedbox.ingest.texts.text(passage.upload)).text
     start, end = passage.chunk.char_start, passage.chunk.char_end
     around = limits.SEARCH_TEXT_AROUND
-    return View(passage, text, before=told[max(0, start - around) : start], after=told[end : end + around])
+    return PassageView(passage, text, before=told[max(0, start - around) : start], after=told[end : end + around])
 
 
-async def _sheets(request: AnyRequest, passage: Passage, first: int) -> list[Sheet]:
+async def _sheets(request: AnyRequest, passage: Passage, first: int) -> list[PassagePage]:
     """The page on which the passage begins, and the next if it goes on there."""
     deedbox = context.of(request).deedbox
     blob = await deedbox.db.read(lambda tx: blobs_store.find(tx, passage.upload.sha256))
     try:
         read = await deedbox.pictures.text(blob) if blob else b"[]"
-    except DeedboxError:
+    except ServiceError:
         read = b"[]"  # the page is shown all the same
     lines = await asyncio.to_thread(kept_pages, read)
     pages = {
@@ -170,9 +170,11 @@ async def _sheets(request: AnyRequest, passage: Passage, first: int) -> list[She
     }
     if passage.chunk.ocr:
         for box in await deedbox.db.read(lambda tx: pages_store.boxes(tx, passage.upload, passage.chunk)):
-            pages.setdefault(box.page, []).append(Line("", box.left, box.top, box.right, box.bottom))
+            pages.setdefault(box.page, []).append(TextLine("", box.left, box.top, box.right, box.bottom))
     return [
-        Sheet(number, pages.get(number, [])) for number in (first, first + 1) if number == first or pages.get(number)
+        PassagePage(number, pages.get(number, []))
+        for number in (first, first + 1)
+        if number == first or pages.get(number)
     ]
 
 
@@ -181,9 +183,9 @@ def _page(
     asked: SearchQuery,
     *,
     found: Answered | None = None,
-    view: View | None = None,
+    view: PassageView | None = None,
     why: str = "",
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
 ) -> Response[Any]:
     return app_page(
         request,
@@ -199,8 +201,8 @@ def _page(
     )
 
 
-def _found(asked: SearchQuery, passage: Passage) -> Found:
-    return Found(passage, excerpt(passage.chunk.text, passage.highlights), asked.path(passage=passage.id))
+def _found(asked: SearchQuery, passage: Passage) -> FoundPassage:
+    return FoundPassage(passage, excerpt(passage.chunk.text, passage.highlights), asked.path(passage=passage.id))
 
 
 def _body(asked: SearchQuery) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import NotFound
-from deedbox.signing.model import File, pages_before
+from deedbox.signing.model import DocumentFile, pages_before
 
 BOUNDS = {
     "label": limits.FIELD_LABEL_CHARS,
@@ -20,7 +20,7 @@ BOUNDS = {
 """What can be said of a field."""
 
 
-def files_of(files: Sequence[tuple[File, str]]) -> list[dict[str, Any]]:
+def files_of(files: Sequence[tuple[DocumentFile, str]]) -> list[dict[str, Any]]:
     """The files as the editor's template takes them; their pictures lie below the path that is given with each."""
     return [
         {
@@ -35,7 +35,7 @@ def files_of(files: Sequence[tuple[File, str]]) -> list[dict[str, Any]]:
     ]
 
 
-def position(files: Sequence[File], file_id: str, number: int) -> int:
+def position(files: Sequence[DocumentFile], file_id: str, number: int) -> int:
     """Where a page of one of the files lies among those of all, from 1; NotFound if there is no such page."""
     file = next((one for one in files if one.id == file_id), None)
     if file is None or not 1 <= number <= file.pages:

@@ -13,18 +13,18 @@ from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, Conflict, DeedboxError
+from deedbox.kernel.errors import BadRequest, Conflict, ServiceError
 from deedbox.signing import parties, sessions
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.embed import embed
-from deedbox.signing.actions.enter import Visit, code_for, enter
+from deedbox.signing.actions.enter import LinkOrigin, code_for, enter
 from deedbox.signing.actions.hand_over import hand_over
 from deedbox.signing.field_size import NameTooLong
 from deedbox.signing.new_document import Email, Language, Name, SignerChange
 from deedbox.signing.store.links import Voucher
 from deedbox.web.dashboard import document_status, subject
 from deedbox.web.http import context, cookies, page_forms
-from deedbox.web.http.app_pages import app_page, refused
+from deedbox.web.http.app_pages import app_page, refusal_page
 from deedbox.web.http.auth import person
 from deedbox.web.http.context import AnyRequest, origin
 from deedbox.web.http.page_forms import form_of, text
@@ -58,21 +58,21 @@ async def correct_signer(request: AnyRequest, subject_id: FromPath[str], signer_
     here, form, of = context.of(request), await form_of(request), subject.of(request, subject_id)
 
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if before := await sent.before():
                 return go(before)
-            right = page_forms.filled(form, Correction)
+            right = page_forms.read_struct(form, Correction)
             wanted = SignerChange(name=right.name.strip(), email=right.email.strip(), language=right.language)
 
             def act(tx: Tx) -> str:
                 email, name = page_forms.beside("email", BadRequest), page_forms.beside("name", NameTooLong)
-                with here.desk(tx) as desk, email, name:
-                    correct(desk, of.packet(desk), signer_id, wanted)
+                with here.action(tx) as ctx, email, name:
+                    correct(ctx, of.packet(ctx), signer_id, wanted)
                 return f"{of.path}?done=corrected"
 
             await of.seen(request)
             return go(await sent.once(act))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, subject_id, signer_id, error, typed=_given(form))
@@ -85,14 +85,14 @@ async def make_link(request: AnyRequest, subject_id: FromPath[str], signer_id: F
     voucher = Voucher(here.caller.id, here.caller.name)
 
     def act(tx: Tx) -> tuple[str, str]:
-        with here.desk(tx) as desk:
-            token, expires_at = embed(desk, of.packet(desk), signer_id, voucher)
+        with here.action(tx) as ctx:
+            token, expires_at = embed(ctx, of.packet(ctx), signer_id, voucher)
         return f"{here.deedbox.address}/s/{token.reveal()}", expires_at
 
     try:
         await of.seen(request)
         link = await here.deedbox.db.write(act)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, subject_id, signer_id, error)
@@ -103,8 +103,8 @@ async def make_link(request: AnyRequest, subject_id: FromPath[str], signer_id: F
 async def sign_in_person(request: AnyRequest, subject_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
     """Opens the signer's session on this device, and ends the host's own: the signer holds the device from now on."""
     here, of = context.of(request), subject.of(request, subject_id)
-    office, host, now = here.deedbox.office, here.person, here.deedbox.clock.now()
-    visit = Visit(*origin(request))
+    services, host, now = here.deedbox.services, here.person, here.deedbox.clock.now()
+    visit = LinkOrigin(*origin(request))
     try:
         packet = await of.seen(request)
         code = await code_for(packet, parties.find_signer(packet, signer_id)[1])
@@ -112,27 +112,27 @@ async def sign_in_person(request: AnyRequest, subject_id: FromPath[str], signer_
             raise Conflict(WORDS["hand_over_unnamed"])
 
         def act(tx: Tx) -> Secret:
-            with office.desk(tx, host.workspace_id, host.person_id, now) as desk:
+            with services.action(tx, host.workspace_id, host.person_id, now) as ctx:
                 by = Voucher(host.person_id, host.name)
-                token = hand_over(desk, of.packet(desk), signer_id, by, visit)
+                token = hand_over(ctx, of.packet(ctx), signer_id, by, visit)
             people.close_session(tx, here.token.reveal())
-            return enter(office, tx, token.reveal(), visit, now, code)
+            return enter(services, tx, token.reveal(), visit, now, code)
 
         session = await here.deedbox.db.write(act)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, subject_id, signer_id, error)
     seconds = sessions.session_seconds("in_person")
-    signed_in = cookies.made(request, cookies.of_signer(signer_id), session, seconds)
-    return go(f"/sign/{signer_id}", signed_in, cookies.made(request, cookies.PERSON, None, 0))
+    signed_in = cookies.create_cookie(request, cookies.of_signer(signer_id), session, seconds)
+    return go(f"/sign/{signer_id}", signed_in, cookies.create_cookie(request, cookies.PERSON, None, 0))
 
 
 async def _page(
     request: AnyRequest,
     subject_id: str,
     signer_id: str,
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
     **more: Any,
 ) -> Response[Any]:
     """The person's page, with what was typed, or the link that was made."""
@@ -140,8 +140,8 @@ async def _page(
     try:
         packet = await of.seen(request)
         parties.find_signer(packet, signer_id)
-    except DeedboxError as missing:
-        return refused(request, missing)
+    except ServiceError as missing:
+        return refusal_page(request, missing)
     who = next(one for one in document_status.people(packet) if one.signer.id == signer_id)
     values: Mapping[str, Any] = {"typed": {name: getattr(who.signer, name) for name in _CORRECTED}, "link": None}
     return app_page(

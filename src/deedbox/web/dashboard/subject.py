@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.model import Document, Packet
 from deedbox.web.http import context
 from deedbox.web.http.context import AnyRequest
@@ -15,7 +15,7 @@ def paths(below: str) -> list[str]:
     return [f"{place}/{{subject_id:str}}{below}" for place in (_DOCUMENTS, _PACKETS)]
 
 
-class Subject(NamedTuple):
+class DashboardSubject(NamedTuple):
     id: str
     is_packet: bool
 
@@ -29,19 +29,23 @@ class Subject(NamedTuple):
         here = context.of(request)
         return await (here.packet(self.id) if self.is_packet else here.packet_of(self.id))
 
-    def packet(self, desk: Desk) -> Packet:
+    def packet(self, ctx: ActionContext) -> Packet:
         """The packet to act on; Conflict for a document that shares its packet with others."""
-        return desk.packet(self.id) if self.is_packet else desk.lone_packet_of(self.id)
+        return ctx.packet(self.id) if self.is_packet else ctx.lone_packet_of(self.id)
 
 
-def of(request: AnyRequest, subject_id: str) -> Subject:
+def of(request: AnyRequest, subject_id: str) -> DashboardSubject:
     """What the address of the request names."""
-    return Subject(subject_id, request.scope["path"].startswith(f"{_PACKETS}/"))
+    return DashboardSubject(subject_id, request.scope["path"].startswith(f"{_PACKETS}/"))
 
 
 def shown(packet: Packet, document: Document | None) -> dict[str, Any]:
     """What the templates that both pages share need to know, of a document or of the whole packet."""
-    whole = Subject(packet.first.id, is_packet=False) if packet.lone else Subject(packet.id, is_packet=True)
+    whole = (
+        DashboardSubject(packet.first.id, is_packet=False)
+        if packet.lone
+        else DashboardSubject(packet.id, is_packet=True)
+    )
     return {
         "whole": whole.path,
         "acts": packet.lone or document is None,

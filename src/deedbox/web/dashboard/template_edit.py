@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from deedbox import i18n
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.signing.actions import draw_template
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import Language, Title
@@ -57,7 +57,7 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
     """The next version, if anything differs; what was sent keeps its own."""
     form, before = await page_forms.form_of(request), await template_version.newest(request, template_id)
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if led := await sent.before():
                 return go(led)
             wanted = _changes(form, before)
@@ -72,7 +72,7 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
                 lambda tx: draw_template.kept_over(tx, before, now, elsewhere=elsewhere),
             )
             return go(await save)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _page(request, before, form, error)
@@ -80,7 +80,7 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
 
 def _changes(form: FormMultiDict, before: Template) -> TemplateChange | None:
     """What differs from the version before; None if nothing does."""
-    told, roles, content = page_forms.filled(form, EditForm), asked_roles(form), before.content
+    told, roles, content = page_forms.read_struct(form, EditForm), asked_roles(form), before.content
     wanted: dict[str, Any] = {
         "name": told.name,
         "message": Message(told.subject, told.body) if told.subject or told.body else None,
@@ -126,7 +126,7 @@ def _reminders(told: EditForm, before: Reminders | None) -> Reminders | None:
 
 
 def _page(
-    request: AnyRequest, found: Template, form: FormMultiDict | None = None, error: DeedboxError | None = None
+    request: AnyRequest, found: Template, form: FormMultiDict | None = None, error: ServiceError | None = None
 ) -> Response[Any]:
     content = found.content
     if form is not None:

@@ -12,14 +12,14 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, DeedboxError, NotFound
+from deedbox.kernel.errors import Conflict, NotFound, ServiceError
 from deedbox.signing.actions import change_template, draw_template
-from deedbox.signing.actions.draw_template import Drawing
+from deedbox.signing.actions.draw_template import TemplateDrawing
 from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
 from deedbox.web.dashboard import sheets, template_version
 from deedbox.web.dashboard.initials import initials
-from deedbox.web.dashboard.sketch import Kept, SketchRecord
+from deedbox.web.dashboard.sketch import SavedSketch, SketchRecord
 from deedbox.web.dashboard.template_version import Next
 from deedbox.web.http import context, page_forms
 from deedbox.web.http.app_pages import app_page, long_app_page
@@ -29,7 +29,7 @@ from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.pages import go
 
 
-class Drawn(NamedTuple):
+class RoleFieldCount(NamedTuple):
     """A role, and how many fields it has and would have."""
 
     name: str
@@ -71,12 +71,12 @@ async def get_sketch(request: AnyRequest, template_id: FromPath[str]) -> SketchR
     include_in_schema=False,
     request_max_body_size=limits.SKETCH_BYTES,
 )
-async def keep_sketch(request: AnyRequest, template_id: FromPath[str], data: JSONBody[DrawnFields]) -> Kept:
+async def keep_sketch(request: AnyRequest, template_id: FromPath[str], data: JSONBody[DrawnFields]) -> SavedSketch:
     """The fields as they stand now: one row, so that it can be done after every move."""
     here, workspace = context.of(request), context.of(request).caller.workspace_id
     now = here.deedbox.clock.now()
     version = await here.deedbox.db.write(lambda tx: draw_template.draw_fields(tx, workspace, template_id, data, now))
-    return Kept(version)
+    return SavedSketch(version)
 
 
 @get(
@@ -117,7 +117,7 @@ async def save_fields(request: AnyRequest, template_id: FromPath[str]) -> Respon
     """The next version, with the fields of the sketch; documents that were made keep theirs."""
     form, drawn = await page_forms.form_of(request), await _drawing(request, template_id)
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if led := await sent.before():
                 return go(led)
             if page_forms.text(form, "version") != str(drawn.version):
@@ -126,8 +126,10 @@ async def save_fields(request: AnyRequest, template_id: FromPath[str]) -> Respon
             if wanted.fields == [*drawn.template.content.fields]:
                 return go(f"/app/templates/{template_id}?done=same")
             following = Next(drawn.template, wanted)
-            return go(await template_version.save(request, sent, following, lambda tx: draw_template.taken(tx, drawn)))
-    except DeedboxError as error:
+            return go(
+                await template_version.save(request, sent, following, lambda tx: draw_template.finish_sketch(tx, drawn))
+            )
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _save_page(request, drawn, error)
@@ -141,15 +143,15 @@ async def forget_sketch(request: AnyRequest, template_id: FromPath[str]) -> Resp
     return go(f"/app/templates/{template_id}?done=forgotten")
 
 
-async def _drawing(request: AnyRequest, template_id: str) -> Drawing:
+async def _drawing(request: AnyRequest, template_id: str) -> TemplateDrawing:
     here = context.of(request)
-    return await here.deedbox.db.read(lambda tx: draw_template.drawing(tx, here.caller.workspace_id, template_id))
+    return await here.deedbox.db.read(lambda tx: draw_template.load_sketch(tx, here.caller.workspace_id, template_id))
 
 
-def _save_page(request: AnyRequest, found: Drawing, error: DeedboxError | None = None) -> Response[Any]:
+def _save_page(request: AnyRequest, found: TemplateDrawing, error: ServiceError | None = None) -> Response[Any]:
     template, fields = found.template, found.sketch.fields
     roles = [
-        Drawn(
+        RoleFieldCount(
             role.name,
             sum((field.party or "").casefold() == role.name.casefold() for field in template.content.fields),
             sum(field.who == party.key for field in fields),
@@ -161,7 +163,7 @@ def _save_page(request: AnyRequest, found: Drawing, error: DeedboxError | None =
     return app_page(request, "dashboard/templates/save.html", error=error, **shown)
 
 
-def _people(found: Drawing) -> Iterator[dict[str, Any]]:
+def _people(found: TemplateDrawing) -> Iterator[dict[str, Any]]:
     """The roles that can be given a field."""
     roles = found.template.content.roles
     for number, (role, party) in enumerate(zip(roles, found.sketch.parties, strict=True)):

@@ -7,7 +7,7 @@ from litestar.params import FromPath
 
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.signing.actions import draw_template
 from deedbox.signing.preparation.intake import RefusedFiles
 from deedbox.signing.template import Template, TemplateChange
@@ -35,9 +35,9 @@ async def replace_files(request: AnyRequest, template_id: FromPath[str]) -> Resp
     """The next version on these files; documents that were made keep theirs."""
     here, before = context.of(request), await template_version.newest(request, template_id)
     try:
-        async with page_files.filled(request, here.deedbox.blobs, limits.DOCUMENT_FILES) as given:
+        async with page_files.read_form(request, here.deedbox.blobs, limits.DOCUMENT_FILES) as given:
             return go(await _replaced(request, before, given))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _page(request, before, error) if asks_for_page(request) else page_forms.refusal(error)
@@ -45,7 +45,7 @@ async def replace_files(request: AnyRequest, template_id: FromPath[str]) -> Resp
 
 async def _replaced(request: AnyRequest, before: Template, given: page_files.Filled) -> str:
     now = context.of(request).deedbox.clock.now()
-    with page_forms.sending(request, given.form) as sent:
+    with page_forms.send_once(request, given.form) as sent:
         if led := await sent.before():
             return led
         if not given.files:
@@ -57,7 +57,7 @@ async def _replaced(request: AnyRequest, before: Template, given: page_files.Fil
             )
 
 
-def _page(request: AnyRequest, found: Template, error: DeedboxError | None = None) -> Response[Any]:
+def _page(request: AnyRequest, found: Template, error: ServiceError | None = None) -> Response[Any]:
     return app_page(
         request,
         "dashboard/templates/files.html",

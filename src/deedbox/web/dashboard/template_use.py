@@ -13,13 +13,13 @@ from msgspec import Meta
 from deedbox import i18n
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.signing.actions import create_from_template as create
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import FieldValue, Label, Language, NewSigner, Title
 from deedbox.signing.template import FromTemplate, Role, Template, TemplateField
 from deedbox.web.dashboard.initials import initials
-from deedbox.web.dashboard.rows import numbered, rows
+from deedbox.web.dashboard.rows import replace_rows, rows
 from deedbox.web.http import context, page_forms
 from deedbox.web.http.app_pages import app_page
 from deedbox.web.http.auth import person
@@ -89,19 +89,19 @@ async def use_template(request: AnyRequest, template_id: FromPath[str]) -> Respo
     here, form = context.of(request), await page_forms.form_of(request)
     template = await _template(request, template_id)
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             wanted = _wanted(request, form, template)
-            async with create.prepared(here.deedbox.office, wanted) as make:
+            async with create.prepare(here.deedbox.services, wanted) as make:
 
                 def act(tx: Tx) -> str:
-                    with here.desk(tx) as desk:
-                        made = make(desk).first
+                    with here.action(tx) as ctx:
+                        made = make(ctx).first
                     return f"/app/documents/{made.id}?done={'sent' if wanted.send else 'drafted'}"
 
                 return go(await sent.once(act))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _page(request, template, form, error)
@@ -114,13 +114,13 @@ async def _template(request: AnyRequest, template_id: str) -> Template:
 
 
 def _wanted(request: AnyRequest, form: FormMultiDict, template: Template) -> FromTemplate:
-    told = page_forms.filled(form, UseForm)
+    told = page_forms.read_struct(form, UseForm)
     people, wrong = dict[str, Sequence[NewSigner]](), dict[str, str]()
     for number, role in enumerate(template.content.roles):
         prefix = f"roles.{number}.people"
         try:
-            only = numbered(FormMultiDict(), {"people": _people(form, number)})
-            people[role.name] = page_forms.filled(only, RolePeople).people
+            only = replace_rows(FormMultiDict(), {"people": _people(form, number)})
+            people[role.name] = page_forms.read_struct(only, RolePeople).people
         except page_forms.WrongForm as error:
             wrong |= {name.replace("people", prefix, 1): said for name, said in error.wrong.items()}
     if wrong:
@@ -153,7 +153,7 @@ def _people(form: FormMultiDict, number: int) -> list[dict[str, str]]:
 
 
 def _page(
-    request: AnyRequest, template: Template, form: FormMultiDict | None = None, error: DeedboxError | None = None
+    request: AnyRequest, template: Template, form: FormMultiDict | None = None, error: ServiceError | None = None
 ) -> Response[Any]:
     content, given = template.content, form if form is not None else FormMultiDict()
     message = content.message or Message("", "")

@@ -33,12 +33,12 @@ async def save(
 ) -> str:
     """Makes the version, and says where it is; `around` it in the transaction, something is done to what was drawn."""
     here, (before, change, files) = context.of(request), wanted
-    office, mill = here.deedbox.office, here.deedbox.paper_mill
-    async with change_template.prepared(office, mill, before, change, files, fitting=bool(files)) as make:
+    services, preparation = here.deedbox.services, here.deedbox.paper_mill
+    async with change_template.prepare(services, preparation, before, change, files, fitting=bool(files)) as make:
 
         def act(tx: Tx) -> str:
-            with around(tx), here.desk(tx) as desk:
-                make(desk)
+            with around(tx), here.action(tx) as ctx:
+                make(ctx)
             return f"/app/templates/{before.id}?done=saved"
 
         return await sent.once(act)

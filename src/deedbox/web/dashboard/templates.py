@@ -12,10 +12,10 @@ from deedbox import i18n
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.signing.actions import change_template as change
 from deedbox.signing.actions import create_template as create
-from deedbox.signing.model import Document, Filter, Page
+from deedbox.signing.model import Document, Filter, PageRequest
 from deedbox.signing.new_document import Id
 from deedbox.signing.preparation.intake import RefusedFiles
 from deedbox.signing.store import document_list, templates
@@ -23,7 +23,7 @@ from deedbox.signing.template import NewTemplate, Role, Template
 from deedbox.web.dashboard.bulk import Done
 from deedbox.web.dashboard.initials import initials
 from deedbox.web.dashboard.names import few
-from deedbox.web.dashboard.rows import numbered, rows
+from deedbox.web.dashboard.rows import replace_rows, rows
 from deedbox.web.http import context, document_files, page_files, page_forms
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.app_pages import app_page, asks_for_page
@@ -45,7 +45,7 @@ class TemplatesQuery(msgspec.Struct, frozen=True):
     done: Done = ""
 
 
-class TemplateQuery(msgspec.Struct, frozen=True):
+class TemplateFilterQuery(msgspec.Struct, frozen=True):
     version: Version | UnsetType = UNSET
     done: Done = ""
 
@@ -54,7 +54,7 @@ class TemplatePictureQuery(PictureQuery, frozen=True):
     version: Version | UnsetType = UNSET
 
 
-class NewQuery(msgspec.Struct, frozen=True):
+class NewTemplateQuery(msgspec.Struct, frozen=True):
     document: Id | UnsetType = UNSET
 
 
@@ -76,7 +76,7 @@ async def template_cards(request: AnyRequest) -> Response[Any]:
     def look(tx: Tx) -> tuple[list[Card], str | None]:
         found = templates.page(tx, workspace, asked.q or None, limits.PAGE_DEFAULT + 1, asked.cursor or None)
         shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda one: one.id)
-        return [Card(one, templates.used(tx, one.id, limits.TEMPLATE_USES_COUNTED)) for one in shown], older
+        return [Card(one, templates.count_uses(tx, one.id, limits.TEMPLATE_USES_COUNTED)) for one in shown], older
 
     cards, older = await (here.deedbox.db.read_aside if asked.q else here.deedbox.db.read)(look)
     return app_page(
@@ -91,7 +91,7 @@ async def template_cards(request: AnyRequest) -> Response[Any]:
     )
 
 
-@get("/app/templates/new", opt={**person("documents:write"), QUERY: NewQuery}, include_in_schema=False)
+@get("/app/templates/new", opt={**person("documents:write"), QUERY: NewTemplateQuery}, include_in_schema=False)
 async def new_template(request: AnyRequest) -> Response[Any]:
     return await _new_page(request, FormMultiDict({"document_id": context.of(request).query.document or ""}))
 
@@ -102,22 +102,22 @@ async def create_template(request: AnyRequest) -> Response[Any]:
     here, form = context.of(request), FormMultiDict()
     deedbox, workspace = here.deedbox, here.caller.workspace_id
     try:
-        async with page_files.filled(request, deedbox.blobs, limits.DOCUMENT_FILES) as given:
+        async with page_files.read_form(request, deedbox.blobs, limits.DOCUMENT_FILES) as given:
             form = given.form
-            with page_forms.sending(request, form) as sent:
+            with page_forms.send_once(request, form) as sent:
                 if before := await sent.before():
                     return go(before)
                 new = _asked(form, given.files)
-                making = create.prepared(deedbox.office, deedbox.paper_mill, workspace, new, given.files)
+                making = create.prepare(deedbox.services, deedbox.paper_mill, workspace, new, given.files)
                 with page_forms.beside("file", RefusedFiles):
                     async with making as make:
 
                         def act(tx: Tx) -> str:
-                            with here.desk(tx) as desk:
-                                return f"/app/templates/{make(desk).id}?done=made"
+                            with here.action(tx) as ctx:
+                                return f"/app/templates/{make(ctx).id}?done=made"
 
                         return go(await sent.once(act))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         if not asks_for_page(request):
@@ -126,7 +126,9 @@ async def create_template(request: AnyRequest) -> Response[Any]:
 
 
 @get(
-    "/app/templates/{template_id:str}", opt={**person("documents:read"), QUERY: TemplateQuery}, include_in_schema=False
+    "/app/templates/{template_id:str}",
+    opt={**person("documents:read"), QUERY: TemplateFilterQuery},
+    include_in_schema=False,
 )
 async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
     """The newest version, or the one that the address names."""
@@ -136,7 +138,7 @@ async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Resp
     def look(tx: Tx) -> tuple[Template, list[Template], int]:
         found = change.find(tx, workspace, template_id, asked.version or None)
         versions = templates.versions(tx, workspace, template_id, None, limits.PAGE_DEFAULT)
-        return found, versions, templates.used(tx, template_id, limits.TEMPLATE_USES_COUNTED)
+        return found, versions, templates.count_uses(tx, template_id, limits.TEMPLATE_USES_COUNTED)
 
     found, versions, used = await here.deedbox.db.read(look)
     return app_page(
@@ -149,7 +151,7 @@ async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Resp
         used=used,
         most=limits.TEMPLATE_USES_COUNTED,
         initials=initials,
-        lasting=lasting,
+        lasting=format_duration,
         once=page_forms.new_once(),
         fell_off=few(found.content.fell_off),
     )
@@ -177,14 +179,14 @@ async def delete_template(request: AnyRequest, template_id: FromPath[str]) -> Re
     here = context.of(request)
 
     def act(tx: Tx) -> str:
-        with here.desk(tx) as desk:
-            change.delete(desk, template_id)
+        with here.action(tx) as ctx:
+            change.delete(ctx, template_id)
         return "/app/templates?done=deleted"
 
-    return go(await page_forms.pressed(request, act))
+    return go(await page_forms.press(request, act))
 
 
-def lasting(hours: int) -> str:
+def format_duration(hours: int) -> str:
     """So many hours as the forms ask for them: in days, where they are whole ones."""
     days, over = divmod(hours, 24)
     unit, count = ("hour", hours) if over else ("day", days)
@@ -199,7 +201,7 @@ def roles_of(form: FormMultiDict) -> list[dict[str, str]]:
 def asked_roles(form: FormMultiDict) -> list[Role]:
     """The roles that the form asks for; WrongForm names the row of one that is wrong."""
     typed = [{name: value for name, value in row.items() if name in Role.__struct_fields__} for row in roles_of(form)]
-    return page_forms.filled(numbered(form, {"roles": typed}), RolesForm).roles
+    return page_forms.read_struct(replace_rows(form, {"roles": typed}), RolesForm).roles
 
 
 def _asked(form: FormMultiDict, files: list[Any]) -> NewTemplate:
@@ -207,7 +209,9 @@ def _asked(form: FormMultiDict, files: list[Any]) -> NewTemplate:
     document_id = text(form, "document_id")
     if not files and not document_id:
         raise page_forms.WrongForm({"file": WORDS["tpl_no_file"]})
-    name = text(form, "name").strip() or (page_files.called(files[0].name, limits.TITLE_CHARS) if files else "")
+    name = text(form, "name").strip() or (
+        page_files.title_from_name(files[0].name, limits.TITLE_CHARS) if files else ""
+    )
     if len(name) > limits.TITLE_CHARS or not name:
         raise page_forms.WrongForm({"name": WORDS["tpl_wrong_name"].format(most=limits.TITLE_CHARS)})
     if document_id:
@@ -215,12 +219,12 @@ def _asked(form: FormMultiDict, files: list[Any]) -> NewTemplate:
     return NewTemplate(name=name, roles=asked_roles(form))
 
 
-async def _new_page(request: AnyRequest, form: FormMultiDict, error: DeedboxError | None = None) -> Response[Any]:
+async def _new_page(request: AnyRequest, form: FormMultiDict, error: ServiceError | None = None) -> Response[Any]:
     here = context.of(request)
     workspace = here.caller.workspace_id
 
     def look(tx: Tx) -> list[Document]:
-        recent = document_list.page(tx, workspace, Filter(), Page(limits.PAGE_DEFAULT))
+        recent = document_list.page(tx, workspace, Filter(), PageRequest(limits.PAGE_DEFAULT))
         return [document for _, document in recent if document.paper_sha256]
 
     return app_page(

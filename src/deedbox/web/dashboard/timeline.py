@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from deedbox.accounts import store
-from deedbox.evidence.chain import Entry
+from deedbox.evidence.chain import TrailEntry
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.signing.action_context import SERVER
 from deedbox.signing.model import Packet
-from deedbox.signing.trail import Checks
+from deedbox.signing.trail import VerifiedTrails
 from deedbox.web.dashboard import device
 
 
-class Line(NamedTuple):
+class TimelineLine(NamedTuple):
     number: int
     at: str
     said: str
@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    lines: list[Line]
+    lines: list[TimelineLine]
     """The newest first."""
     rows: int
     """How many there are in all."""
@@ -41,7 +41,7 @@ class Timeline(NamedTuple):
     """Before which row the page that follows begins."""
 
 
-def look(tx: Tx, checks: Checks, packet: Packet, document_id: str, before: int | None) -> Timeline:
+def look(tx: Tx, checks: VerifiedTrails, packet: Packet, document_id: str, before: int | None) -> Timeline:
     """A page of the trail, all of which is checked."""
     part, has_more, rows, broken_at = checks.look(tx, document_id, before, limits.TIMELINE_ROWS)
     names = {signer.id: signer.name for _, signer in packet.signers()} | {SERVER: WORDS["actor_server"]}
@@ -52,16 +52,16 @@ def look(tx: Tx, checks: Checks, packet: Packet, document_id: str, before: int |
     return Timeline(lines, rows, broken_at, cut, part[0].number if has_more else None)
 
 
-def _line(entry: Entry, names: Mapping[str, str], broken_at: int | None) -> Line:
+def _line(entry: TrailEntry, names: Mapping[str, str], broken_at: int | None) -> TimelineLine:
     detail: Mapping[str, Any] = entry.detail
     agent = _text(detail, "user_agent")
-    return Line(
+    return TimelineLine(
         entry.number,
         entry.at,
         said(entry, names),
         names.get(entry.actor, entry.actor),
         _text(detail, "address"),
-        device.named(agent),
+        device.describe(agent),
         agent,
         _text(detail, "reason"),
         entry.hash,
@@ -69,7 +69,7 @@ def _line(entry: Entry, names: Mapping[str, str], broken_at: int | None) -> Line
     )
 
 
-def said(entry: Entry, names: Mapping[str, str]) -> str:
+def said(entry: TrailEntry, names: Mapping[str, str]) -> str:
     """The act in words; by its own name where a row that is not ours has one that nobody knows."""
     act = entry.act.replace(".", "_")
     if f"act_{act}" not in WORDS:

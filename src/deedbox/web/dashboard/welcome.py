@@ -4,15 +4,15 @@ from typing import Any
 
 from litestar import Response, get
 
-from deedbox.web.dashboard.entry import settled
+from deedbox.web.dashboard.entry import has_login
 from deedbox.web.http import context
 from deedbox.web.http.app_pages import app_page
-from deedbox.web.http.auth import PUBLIC, door, person
+from deedbox.web.http.auth import PUBLIC, person, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.pages import go
 
 
-@get("/", opt=door(PUBLIC), include_in_schema=False)
+@get("/", opt=requires(PUBLIC), include_in_schema=False)
 async def front() -> Response[None]:
     return go("/app")
 
@@ -20,7 +20,7 @@ async def front() -> Response[None]:
 @get("/app", opt=person("documents:read"), include_in_schema=False)
 async def inside(request: AnyRequest) -> Response[None]:
     """Whoever has no way to sign in again chooses one first."""
-    return go("/app/documents" if settled(context.of(request).person) else "/account")
+    return go("/app/documents" if has_login(context.of(request).person) else "/account")
 
 
 @get("/app/welcome", opt=person("documents:read"), include_in_schema=False)

@@ -10,7 +10,7 @@ from litestar import Response
 from deedbox import i18n
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel.clock import moment
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.web.http import context
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.head import Scope
@@ -25,7 +25,7 @@ def app_page(
     request: AnyRequest,
     template: str,
     *,
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
     headers: Mapping[str, str] | None = None,
     address: str = "",
     **values: Any,
@@ -42,7 +42,7 @@ async def long_app_page(request: AnyRequest, parts: int, template: str, **values
     return await long_page(parts, template, address="", **_told(request, None, None), **values)
 
 
-def _told(request: AnyRequest, error: DeedboxError | None, headers: Mapping[str, str] | None) -> dict[str, Any]:
+def _told(request: AnyRequest, error: ServiceError | None, headers: Mapping[str, str] | None) -> dict[str, Any]:
     here = context.of(request)
     now = here.deedbox.clock.now()
     return {
@@ -74,7 +74,7 @@ def asks_for_page(request: AnyRequest) -> bool:
     return names_html(cast(Scope, request.scope))
 
 
-def refused(request: AnyRequest, error: DeedboxError) -> Response[Any]:
+def refusal_page(request: AnyRequest, error: ServiceError) -> Response[Any]:
     """The page that tells someone who is signed in what cannot be shown, and where to go on."""
     here = context.of(request)
     return page(

@@ -43,7 +43,7 @@ class PictureQuery(msgspec.Struct, frozen=True):
 async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_type: str, filename: str) -> Response[Any]:
     etag = f'"{blob.sha256}"'
     if ranges.is_current(request.headers.get("if-none-match"), etag):
-        return not_modified(etag)
+        return unchanged_response(etag)
     plain = re.sub(r"[^ !#-\[\]-~]", "_", filename)
     headers = {
         "ETag": etag,
@@ -51,7 +51,7 @@ async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_typ
         "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}",
         **GUARDED,
     }
-    part = ranges.wanted(request.headers.get("range"), request.headers.get("if-range"), etag, blob.size_bytes)
+    part = ranges.parse_range(request.headers.get("range"), request.headers.get("if-range"), etag, blob.size_bytes)
     start, length = part or (0, blob.size_bytes)
     if part:
         headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{blob.size_bytes}"
@@ -61,7 +61,7 @@ async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_typ
         first = await anext(pieces, b"")
     here, each, in_all = context.of(request), limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
     return StreamedResponse(
-        patiently(here, joined(first, pieces), each=each, in_all=in_all),
+        patiently(here, join(first, pieces), each=each, in_all=in_all),
         status_code=206 if part else 200,
         # Named here, because the framework would say of any text that it is UTF-8.
         headers={**headers, "Content-Type": media_type, "Content-Length": str(length)},
@@ -73,7 +73,7 @@ async def made_response(
 ) -> Response[Any]:
     """What is made when it is asked for, unless the caller has it: the ETag is known before."""
     if ranges.is_current(request.headers.get("if-none-match"), etag):
-        return not_modified(etag)
+        return unchanged_response(etag)
     return Response(await make(), headers={"ETag": etag, **GUARDED}, media_type=media_type)
 
 
@@ -83,7 +83,7 @@ def etag_of(*parts: str) -> str:
     return f'"{hashlib.sha256(made_from.encode()).hexdigest()}"'
 
 
-def not_modified(etag: str) -> Response[Any]:
+def unchanged_response(etag: str) -> Response[Any]:
     return Response(None, status_code=304, headers={"ETag": etag, **GUARDED}, media_type="text/plain")
 
 
@@ -137,7 +137,7 @@ async def patiently(here: Context, pieces: AsyncIterator[bytes], *, each: float,
         yield piece
 
 
-async def joined(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def join(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
     async for piece in pieces:
         yield piece

@@ -55,10 +55,10 @@ async def decode(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRo
         need_json(request)
     content = await read(request)
     if taken is not None:
-        here.body = await decoded(request, taken.annotation, content)
+        here.body = await decode_as(request, taken.annotation, content)
     elif content:
         need_json(request)
-        here.body = await decoded(request, optional, content)
+        here.body = await decode_as(request, optional, content)
     else:
         here.body = optional()
 
@@ -93,7 +93,7 @@ async def read(request: AnyRequest, most: int = limits.DOCUMENT_JSON_BYTES) -> b
     return content
 
 
-async def decoded(request: AnyRequest, kind: type[T], content: bytes) -> T:
+async def decode_as(request: AnyRequest, kind: type[T], content: bytes) -> T:
     """What the JSON says; BadRequest, naming the field, unless it is of this kind."""
     if len(content) <= limits.SMALL_BODY_BYTES:
         return decoded_now(kind, content)
@@ -150,7 +150,7 @@ def _whole(token: re.Match[bytes]) -> bytes:
 def _refusal(kind: Any, error: msgspec.ValidationError) -> str:
     """What the kind of body says of such a mistake, if it has a word for it; else the field and the mistake."""
     own: str | None = kind.refusal(*validation_errors.split(error)) if hasattr(kind, "refusal") else None
-    return own or validation_errors.named(kind, error)
+    return own or validation_errors.describe(kind, error)
 
 
 def from_base64(text: str) -> Iterator[bytes]:

@@ -10,13 +10,13 @@ from litestar.params import FromPath
 from deedbox.accounts import logo, workspace_profile
 from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
-from deedbox.kernel.accent import Shade
+from deedbox.kernel.accent import AccentShade
 from deedbox.kernel.errors import NotFound
 from deedbox.signing.initials import initials_of
 from deedbox.web.http import context
-from deedbox.web.http.auth import LOGO, STATIC, door
+from deedbox.web.http.auth import LOGO, STATIC, requires
 from deedbox.web.http.context import AnyRequest
-from deedbox.web.http.static import FOR_EVER, shelf
+from deedbox.web.http.static import FOR_EVER, load_static_files
 
 _SHEET = re.compile(r"([0-9a-f]{6})(\.preview)?\.css")
 _LOGO = re.compile(r"([0-9a-f]{64})\.png")
@@ -25,7 +25,7 @@ _ON_PAPER = "{1}{{--brand:{0.accent};--on-brand:{0.on_accent}}}"
 """The colour of marks on pages, which are white in the dark too."""
 
 
-class Brand(msgspec.Struct, frozen=True):
+class PageBrand(msgspec.Struct, frozen=True):
     name: str
     initials: str
     logo: str | None
@@ -34,17 +34,17 @@ class Brand(msgspec.Struct, frozen=True):
     """The path of the rules that put the colour in; none where it is Deedbox's own."""
 
 
-async def of(request: AnyRequest, workspace_id: str) -> Brand:
+async def of(request: AnyRequest, workspace_id: str) -> PageBrand:
     """The brand of the workspace whose document it is."""
     told = await context.of(request).deedbox.db.read(lambda tx: workspace_profile.profile(tx, workspace_id))
-    return made(told.name, told.logo, told.accent)
+    return create_brand(told.name, told.logo, told.accent)
 
 
-def made(name: str, logo_path: str | None, accent: str | None, *, preview: bool = False) -> Brand:
+def create_brand(name: str, logo_path: str | None, accent: str | None, *, preview: bool = False) -> PageBrand:
     """The brand with this look; as a preview its colour stays inside of what has the class `preview`."""
     kind = ".preview.css" if preview else ".css"
-    sheet = f"/brand/{shelf().digest}/{accent.removeprefix('#')}{kind}" if accent else None
-    return Brand(name, initials(name), logo_path, sheet)
+    sheet = f"/brand/{load_static_files().digest}/{accent.removeprefix('#')}{kind}" if accent else None
+    return PageBrand(name, initials(name), logo_path, sheet)
 
 
 def initials(name: str) -> str:
@@ -52,17 +52,17 @@ def initials(name: str) -> str:
     return initials_of(" ".join(name.split()[:2])).upper()
 
 
-@get("/brand/{digest:str}/{name:str}", opt=door(STATIC), include_in_schema=False)
+@get("/brand/{digest:str}/{name:str}", opt=requires(STATIC), include_in_schema=False)
 async def brand_stylesheet(digest: FromPath[str], name: FromPath[str]) -> Response[str]:
     """The few rules that give a page its colour, which the address names: so they never change."""
     found = _SHEET.fullmatch(name)
-    if digest != shelf().digest or found is None:
+    if digest != load_static_files().digest or found is None:
         raise NotFound("This stylesheet does not exist. Reload the page to get its current files.")
     headers = {"Cache-Control": FOR_EVER, "X-Content-Type-Options": "nosniff"}
     return Response(_rules(f"#{found[1]}", ".preview" if found[2] else ":root"), media_type="text/css", headers=headers)
 
 
-@get("/brand/{name:str}", opt=door(LOGO), include_in_schema=False)
+@get("/brand/{name:str}", opt=requires(LOGO), include_in_schema=False)
 async def brand_logo(request: AnyRequest, name: FromPath[str]) -> Response[bytes]:
     """The logo whose hash the address names: so it never changes."""
     found, deedbox = _LOGO.fullmatch(name), context.of(request).deedbox
@@ -75,7 +75,7 @@ async def brand_logo(request: AnyRequest, name: FromPath[str]) -> Response[bytes
 
 
 def _rules(colour: str, within: str) -> str:
-    def rule(shade: Shade) -> str:
+    def rule(shade: AccentShade) -> str:
         return _RULE.format(shade, within)
 
     light = colours.light(colour)

@@ -8,21 +8,21 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 
 from deedbox.accounts.caller import Caller
-from deedbox.accounts.people import Session as Person
+from deedbox.accounts.people import PersonSession as Person
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Unauthorized
-from deedbox.search.reader import Reader
-from deedbox.signing.action_context import Desk
+from deedbox.search.reader import SearchReader
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import expire
 from deedbox.signing.model import Packet
-from deedbox.signing.sessions import Session as Signer
-from deedbox.web.http.auth import Door
-from deedbox.wiring import Deedbox
+from deedbox.signing.sessions import SignerSession as Signer
+from deedbox.web.http.auth import Requirement
+from deedbox.wiring import Installation
 
 if TYPE_CHECKING:
-    from deedbox.web.http.room import Room
+    from deedbox.web.http.room import MemoryBudget
 
 KEY = "deedbox"
 OUTER = "deedbox.outer"
@@ -58,7 +58,7 @@ class Context:
         "version",
     )
 
-    def __init__(self, deedbox: Deedbox, request_id: str, door: "Door", room: "Room") -> None:
+    def __init__(self, deedbox: Installation, request_id: str, door: "Requirement", room: "MemoryBudget") -> None:
         self.deedbox = deedbox
         self.request_id = request_id
         self.door = door
@@ -106,11 +106,11 @@ class Context:
         self.subject = caller.id
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> SearchReader:
         """The caller, as one who looks at the library: signed documents are there for who may read documents,
         and collections for whose key is not limited to others."""
         caller = self.caller
-        return Reader(caller.workspace_id, caller.may("documents:read"), caller.collections)
+        return SearchReader(caller.workspace_id, caller.may("documents:read"), caller.collections)
 
     @property
     def person(self) -> Person:
@@ -151,19 +151,19 @@ class Context:
         if self.deadline is not None:
             self.deadline.reschedule(asyncio.get_running_loop().time() + seconds)
 
-    def desk(self, tx: Tx) -> Desk:
-        """The desk at which the caller acts on documents of their workspace."""
-        return self.deedbox.office.desk(tx, self.caller.workspace_id, self.caller.id)
+    def action(self, tx: Tx) -> ActionContext:
+        """Return the context in which the caller acts on documents of their workspace."""
+        return self.deedbox.services.action(tx, self.caller.workspace_id, self.caller.id)
 
     async def packet_of(self, document_id: str) -> Packet:
         """The packet of the caller's document as it is now: one past its time expires at the first look."""
-        office = self.deedbox.office
-        return await expire.current(office, await office.packet_of(self.caller.workspace_id, document_id))
+        services = self.deedbox.services
+        return await expire.current(services, await services.packet_of(self.caller.workspace_id, document_id))
 
     async def packet(self, packet_id: str) -> Packet:
         """The caller's packet as it is now: one past its time expires at the first look."""
-        office = self.deedbox.office
-        return await expire.current(office, await office.packet(self.caller.workspace_id, packet_id))
+        services = self.deedbox.services
+        return await expire.current(services, await services.packet(self.caller.workspace_id, packet_id))
 
 
 def of(connection: ASGIConnection[Any, Any, Any, Any]) -> Context:

@@ -35,7 +35,9 @@ def sent_by(request: AnyRequest, cookie: str) -> str:
     return sent(cast(Scope, request.scope), context.of(request).deedbox.settings, cookie)
 
 
-def made(request: AnyRequest, cookie: str, token: Secret | None, seconds: int, *, in_frame: bool = False) -> Cookie:
+def create_cookie(
+    request: AnyRequest, cookie: str, token: Secret | None, seconds: int, *, in_frame: bool = False
+) -> Cookie:
     """The cookie that holds the token for so long, or, without a token, the one that removes it.
 
     One for a frame is sent there too, and nowhere but where this site is framed by the same other one."""

@@ -14,32 +14,32 @@ from deedbox.signing import states
 from deedbox.signing.action_context import document_of, shown_packet
 from deedbox.signing.actions import change_template
 from deedbox.signing.model import Document, Packet, first_page
-from deedbox.signing.packet_files import NamedFile, everything
+from deedbox.signing.packet_files import NamedFile, list_all
 from deedbox.signing.store import documents, sealed
-from deedbox.signing.store.sealed import SealedFile
+from deedbox.signing.store.sealed import SealedHashes
 from deedbox.web.http import context
 from deedbox.web.http.blob_response import file_response, page_number, page_picture
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.zip_response import zip_response
 
 if TYPE_CHECKING:
-    from deedbox.wiring import Deedbox
+    from deedbox.wiring import Installation
 
 T = TypeVar("T")
 
 
-class Made(NamedTuple):
+class SealedFileKind(NamedTuple):
     """One of the files that sealing makes."""
 
-    which: Callable[[SealedFile], str]
+    which: Callable[[SealedHashes], str]
     """Its hash."""
     name: str
     media_type: str
 
 
-SEALED = Made(lambda made: made.sha256, "{title}.pdf", "application/pdf")
-CERTIFICATE = Made(lambda made: made.certificate_sha256, "{title} - certificate.pdf", "application/pdf")
-EVIDENCE = Made(lambda made: made.evidence_sha256, "{title} - evidence.json", "application/json")
+SEALED = SealedFileKind(lambda made: made.sha256, "{title}.pdf", "application/pdf")
+CERTIFICATE = SealedFileKind(lambda made: made.certificate_sha256, "{title} - certificate.pdf", "application/pdf")
+EVIDENCE = SealedFileKind(lambda made: made.evidence_sha256, "{title} - evidence.json", "application/json")
 
 
 async def original(request: AnyRequest, document_id: str, wanted: int | str) -> Response[Any]:
@@ -58,7 +58,7 @@ async def original(request: AnyRequest, document_id: str, wanted: int | str) -> 
     return await file_response(request, here.deedbox.blobs, blob, media_type, name)
 
 
-async def made(request: AnyRequest, document_id: str, wanted: Made) -> Response[Any]:
+async def serve_file(request: AnyRequest, document_id: str, wanted: SealedFileKind) -> Response[Any]:
     """One of the files that sealing has made; Conflict before. While it is being made, the answer waits a moment."""
     here = context.of(request)
 
@@ -81,7 +81,7 @@ class _BeingSealed(Conflict):
     """In a moment it would not be refused."""
 
 
-async def _awaited(deedbox: "Deedbox", document_id: str, look: Callable[[Tx], T]) -> T:
+async def _awaited(deedbox: "Installation", document_id: str, look: Callable[[Tx], T]) -> T:
     """What is found when the document is completed, or after a while."""
     with deedbox.awaited.completion_of(document_id) as completion:
         try:
@@ -135,7 +135,7 @@ async def packet_zip(request: AnyRequest, packet_id: str) -> Response[Any]:
 
     def look(tx: Tx) -> tuple[Packet, list[NamedFile]]:
         packet = shown_packet(tx, here.caller.workspace_id, packet_id)
-        return packet, everything(tx, packet)
+        return packet, list_all(tx, packet)
 
     packet, files = await here.deedbox.db.read(look)
     return await zip_response(request, files, packet.title)

@@ -14,9 +14,9 @@ from litestar.exceptions import (
 
 from deedbox.kernel.errors import (
     BadRequest,
-    DeedboxError,
     MethodNotAllowed,
     NotFound,
+    ServiceError,
     TooLarge,
     UnsupportedMediaType,
 )
@@ -38,12 +38,12 @@ class ErrorBody(NamedTuple):
     body: bytes
 
 
-def asked(raw: str) -> str:
+def normalize_path(raw: str) -> str:
     """The path as the routes see it: however many slashes stand in it, one answer has one shape."""
     return "/" + "/".join(part for part in raw.split("/") if part)
 
 
-def is_signing(path: str) -> bool:
+def is_v1(path: str) -> bool:
     """Whether a path belongs to the signing API, whose errors carry their status in the body."""
     return path in ("/api/v1", "/sign") or path.startswith(("/api/v1/", "/sign/", "/s/"))
 
@@ -53,8 +53,8 @@ def is_openai(path: str) -> bool:
     return path == "/v1" or path.startswith("/v1/")
 
 
-def envelope(path: str, error: DeedboxError) -> ErrorBody:
-    signing = is_signing(path)
+def envelope(path: str, error: ServiceError) -> ErrorBody:
+    signing = is_v1(path)
     status = error.status
     if not signing and isinstance(error, TooLarge):
         status = 400  # the search API has no 413 and 415: a wrong body is an invalid parameter
@@ -74,8 +74,8 @@ def envelope(path: str, error: DeedboxError) -> ErrorBody:
     return ErrorBody(status, headers, body)
 
 
-def _body(path: str, error: DeedboxError, status: int) -> dict[str, Any]:
-    if is_signing(path):
+def _body(path: str, error: ServiceError, status: int) -> dict[str, Any]:
+    if is_v1(path):
         return {"error": error.message, "status": status}
     if is_openai(path):
         kind = _OPENAI_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
@@ -85,9 +85,9 @@ def _body(path: str, error: DeedboxError, status: int) -> dict[str, Any]:
     return {"error": error.message}
 
 
-def translated(error: Exception) -> DeedboxError:
+def translate(error: Exception) -> ServiceError:
     """The framework's exceptions, and any other, as one of ours."""
-    if isinstance(error, DeedboxError):
+    if isinstance(error, ServiceError):
         return error
     if isinstance(error, NotFoundException):
         return NotFound("No such route. The API is described at /openapi.json")
@@ -102,7 +102,7 @@ def translated(error: Exception) -> DeedboxError:
         return BadRequest(error.detail or "The request cannot be understood")
     if isinstance(error, InternalServerException) and error.detail == _DISCONNECTED:
         return BadRequest("The connection was closed before the body was complete")
-    return DeedboxError("Internal server error")
+    return ServiceError("Internal server error")
 
 
 def _what_is_invalid(error: ValidationException) -> str:

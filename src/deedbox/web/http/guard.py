@@ -16,46 +16,46 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import (
     AWAY,
     BadRequest,
-    Code,
-    DeedboxError,
+    ErrorCode,
     Forbidden,
     NotFound,
+    ServiceError,
     TimedOut,
     TooManyRequests,
     Unauthorized,
     Unavailable,
 )
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.ratelimit import Allowance, Standing
+from deedbox.kernel.ratelimit import Allowance, RateLimitStatus
 from deedbox.signing import sessions
 from deedbox.web.http import auth, drain_body, framing, head, identity
-from deedbox.web.http.auth import Doors
+from deedbox.web.http.auth import Authenticator
 from deedbox.web.http.context import KEY, OUTER, Context, of
-from deedbox.web.http.envelope import ErrorBody, asked, translated
+from deedbox.web.http.envelope import ErrorBody, normalize_path, translate
 from deedbox.web.http.head import App, Message, Receive, Scope, Send
 from deedbox.web.http.identity import Budget, Visitor
 from deedbox.web.http.metrics import Metrics
 from deedbox.web.http.pages import refusal, to_login
 from deedbox.web.http.places import Places
-from deedbox.web.http.room import Room
+from deedbox.web.http.room import MemoryBudget
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from deedbox.wiring import Deedbox
+    from deedbox.wiring import Installation
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,%d}" % limits.REQUEST_ID_CHARS)
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Guard:
-    def __init__(self, app: App, deedbox: "Deedbox", known_doors: Doors, metrics: Metrics) -> None:
+    def __init__(self, app: App, deedbox: "Installation", known_doors: Authenticator, metrics: Metrics) -> None:
         self.app = app
         self.draining = False
         self.deedbox = deedbox
         self.doors = known_doors
         self.metrics = metrics
-        self.room = Room()
+        self.room = MemoryBudget()
         self.places = Places()
         self._refused = ("", 0.0)
         self.anonymous = Allowance(per_minute=deedbox.settings.anonymous_per_minute, per_day=None)
@@ -66,7 +66,7 @@ class Guard:
             return
         await _Exchange(self, scope, receive, send).run()
 
-    def note_refusal(self, error: DeedboxError) -> None:
+    def note_refusal(self, error: ServiceError) -> None:
         """Remembers that a request was refused because the storage is away, for `/readyz` to tell."""
         if error.code in AWAY:
             self._refused = (error.code, stopwatch())
@@ -78,7 +78,7 @@ class Guard:
         ago = int(stopwatch() - at)
         return (code, ago) if code and ago < limits.REFUSAL_TOLD_SECONDS else None
 
-    async def admit(self, scope: Scope, context: Context) -> Standing:
+    async def admit(self, scope: Scope, context: Context) -> RateLimitStatus:
         """How the caller stands after this request was counted; raises when it may not pass."""
         door, now = context.door, self.deedbox.clock.now()
         if not door.counted:
@@ -101,15 +101,15 @@ class Guard:
             self._note_seen(context.person, people.day(now))
         return standing
 
-    def _note_seen(self, session: people.Session, day: str) -> None:
+    def _note_seen(self, session: people.PersonSession, day: str) -> None:
         if session.seen_on != day:
             self.deedbox.seen_sessions[session.id] = day
 
-    def unknown_standing(self) -> Standing:
+    def unknown_standing(self) -> RateLimitStatus:
         """For an answer to a caller who was not counted: the database is away, for example."""
         reset = int(self.deedbox.clock.now().timestamp()) + 60
         limit = self.anonymous.per_minute
-        return Standing(allowed=True, limit=limit, remaining=limit, reset=reset, retry_after=0)
+        return RateLimitStatus(allowed=True, limit=limit, remaining=limit, reset=reset, retry_after=0)
 
     async def _identify(self, scope: Scope, context: Context, now: "datetime") -> Budget:
         """Whom the request is counted for; the context knows then who it is."""
@@ -149,7 +149,7 @@ class Guard:
             return Budget(f"{address} {own_budget}", Allowance(per_minute=own_budget, per_day=None))
         return Budget(address, self.anonymous)
 
-    async def _count(self, budget: Budget, now: "datetime") -> Standing:
+    async def _count(self, budget: Budget, now: "datetime") -> RateLimitStatus:
         standing = await self.deedbox.limiter.hit(budget.subject, budget.allowance, now)
         if not standing.allowed:
             error = TooManyRequests(
@@ -163,7 +163,7 @@ class Guard:
 class _Refused(Exception):
     """An error that the guard itself gives, with the standing that its headers describe."""
 
-    def __init__(self, error: DeedboxError, standing: Standing) -> None:
+    def __init__(self, error: ServiceError, standing: RateLimitStatus) -> None:
         super().__init__(error.message)
         self.error = error
         self.standing = standing
@@ -231,7 +231,7 @@ class _Exchange:
     async def run(self) -> None:
         guard, scope = self._guard, self._scope
         begun = stopwatch()
-        path = asked(scope["path"])
+        path = normalize_path(scope["path"])
         found = guard.doors.at(scope["method"], scope["path"])
         scope["path_template"] = found.template
         self._logged_path = found.logged(path)
@@ -273,7 +273,7 @@ class _Exchange:
         await self._refuse(answer)
 
     def _answer_to(self, error: Exception, path: str) -> ErrorBody:
-        ours = translated(error)
+        ours = translate(error)
         self._guard.note_refusal(ours)
         if ours.status == 500:
             log.error("a request failed", exception=error, path=self._logged_path)
@@ -318,7 +318,7 @@ class _Exchange:
 
     def _refuse_when_busy(self) -> None:
         if self._came_after_stop:
-            raise Unavailable("The server is stopping. Try again in a moment.", code=Code.DRAINING)
+            raise Unavailable("The server is stopping. Try again in a moment.", code=ErrorCode.DRAINING)
         if self._guard.metrics.in_flight >= limits.IN_FLIGHT_REQUESTS:
             raise Unavailable("Too many requests at once. Try again in a moment.")
 
@@ -333,7 +333,7 @@ class _Exchange:
         finally:
             self._guard.metrics.in_flight -= 1
 
-    def _describe(self, standing: Standing) -> None:
+    def _describe(self, standing: RateLimitStatus) -> None:
         self._described = True
         self._headers += rate_headers(standing)
 
@@ -361,7 +361,7 @@ class _Exchange:
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def rate_headers(standing: Standing) -> tuple[tuple[bytes, bytes], ...]:
+def rate_headers(standing: RateLimitStatus) -> tuple[tuple[bytes, bytes], ...]:
     """The three headers that every response carries."""
     return (
         (b"x-ratelimit-limit", b"%d" % standing.limit),

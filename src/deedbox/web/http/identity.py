@@ -23,7 +23,7 @@ from deedbox.web.http.head import Scope
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from deedbox.wiring import Deedbox
+    from deedbox.wiring import Installation
 
 _BEARER = b"bearer "
 _PERSON_BUDGET = Allowance(per_minute=limits.PERSON_PER_MINUTE, per_day=None)
@@ -34,7 +34,7 @@ _LINK_BUDGET = Allowance(per_minute=limits.LINK_PER_MINUTE, per_day=None)
 class Visitor(msgspec.Struct, frozen=True):
     """Whose cookie it is."""
 
-    session: people.Session | sessions.Session
+    session: people.PersonSession | sessions.SignerSession
     token: Secret
     in_frame: bool = False
     """Whether it is the cookie of a frame, which browsers send whatever site asks."""
@@ -50,7 +50,7 @@ class Budget(msgspec.Struct, frozen=True):
 Identity: TypeAlias = Caller | Visitor
 
 
-async def of_key(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Caller:
+async def of_key(deedbox: "Installation", scope: Scope, now: "datetime") -> Caller:
     """The key that the request carries; Unauthorized unless it is one that works."""
     value = next((value for name, value in scope["headers"] if name == b"authorization"), None)
     if value is None:
@@ -62,7 +62,7 @@ async def of_key(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Caller:
     return await deedbox.db.read(lambda tx: keys.authenticate(tx, plain, at))
 
 
-async def of_person(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Visitor:
+async def of_person(deedbox: "Installation", scope: Scope, now: "datetime") -> Visitor:
     """Whose login cookie the request carries; Unauthorized unless the session lasts."""
     token = cookies.sent(scope, deedbox.settings, cookies.PERSON)
     people.need_shape(token)
@@ -74,7 +74,7 @@ class SignerCookie(msgspec.Struct, frozen=True):
     in_frame: bool
 
 
-def signer_cookies(deedbox: "Deedbox", scope: Scope, signer_id: str) -> list[SignerCookie]:
+def signer_cookies(deedbox: "Installation", scope: Scope, signer_id: str) -> list[SignerCookie]:
     """What the request carries for the signer whom the address names; first the kind that belongs where it is shown."""
     if not is_id(signer_id, "sgn"):
         return []
@@ -102,7 +102,7 @@ def of_signer(tx: Tx, sent: Sequence[SignerCookie], signer_id: str, now: "dateti
     raise refusals[0]
 
 
-async def of_link(deedbox: "Deedbox", token: str) -> tuple[Budget, list[str]]:
+async def of_link(deedbox: "Installation", token: str) -> tuple[Budget, list[str]]:
     """The budget of the link: readers behind one address do not use up each other's; and the sites that may show it.
 
     NotFound if there is no such link."""
@@ -115,7 +115,7 @@ def budget(who: Identity) -> Budget:
     if isinstance(who, Caller):
         return Budget(who.id, who.allowance)
     hashed = sha256(who.token.reveal()).hex()
-    if isinstance(who.session, people.Session):
+    if isinstance(who.session, people.PersonSession):
         return Budget(f"person:{hashed}", _PERSON_BUDGET)
     return Budget(f"signer:{hashed}", _SIGNER_BUDGET)
 

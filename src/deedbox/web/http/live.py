@@ -22,7 +22,7 @@ _NEW_EACH_TIME = ("once",)
 """Values that say nothing of what is shown: what keeps a form from being sent twice."""
 
 
-def asks_standing(request: AnyRequest) -> bool:
+def is_state_check(request: AnyRequest) -> bool:
     """Whether the browser asks only if the state that its page shows is still the state."""
     return request.headers.get(PART, "").startswith(_STANDING)
 

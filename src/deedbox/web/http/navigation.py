@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from deedbox.web.http.context import Context
 
 
-class Part(NamedTuple):
+class NavigationPart(NamedTuple):
     """A part of Deedbox, as the bar beside every page names it."""
 
     name: str
@@ -16,28 +16,28 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part("documents", "/app/documents", "file", "documents:read"),
-    Part("templates", "/app/templates", "copy", "documents:read"),
-    Part("packets", "/app/packets", "packet", "documents:read"),
-    Part("bulk", "/app/bulk", "people", "documents:read"),
-    Part("search", "/app/search", "search", "search:query"),
-    Part("library", "/app/library", "book", "search:read"),
-    Part("mail", "/app/mail", "mail", "documents:send"),
-    Part("usage", "/app/usage", "chart", "workspace:read"),
-    Part("settings", "/app/settings", "gear", "workspace:write"),
+    NavigationPart("documents", "/app/documents", "file", "documents:read"),
+    NavigationPart("templates", "/app/templates", "copy", "documents:read"),
+    NavigationPart("packets", "/app/packets", "packet", "documents:read"),
+    NavigationPart("bulk", "/app/bulk", "people", "documents:read"),
+    NavigationPart("search", "/app/search", "search", "search:query"),
+    NavigationPart("library", "/app/library", "book", "search:read"),
+    NavigationPart("mail", "/app/mail", "mail", "documents:send"),
+    NavigationPart("usage", "/app/usage", "chart", "workspace:read"),
+    NavigationPart("settings", "/app/settings", "gear", "workspace:write"),
 )
 
 
 SETTINGS = (
-    Part("keys", "/app/settings/keys", "key", "keys:write"),
-    Part("hooks", "/app/settings/hooks", "hook", "hooks:write"),
-    Part("members", "/app/settings/members", "people", "workspace:write"),
-    Part("branding", "/app/settings/branding", "pen", "workspace:write"),
-    Part("sending", "/app/settings/mail", "mail", "workspace:write"),
-    Part("archive", "/app/settings/archive", "packet", "workspace:write"),
-    Part("certificates", "/app/settings/certificates", "seal", "workspace:write"),
-    Part("limits", "/app/settings/limits", "chart", "workspace:write"),
-    Part("audit", "/app/settings/audit", "clock", "workspace:write"),
+    NavigationPart("keys", "/app/settings/keys", "key", "keys:write"),
+    NavigationPart("hooks", "/app/settings/hooks", "hook", "hooks:write"),
+    NavigationPart("members", "/app/settings/members", "people", "workspace:write"),
+    NavigationPart("branding", "/app/settings/branding", "pen", "workspace:write"),
+    NavigationPart("sending", "/app/settings/mail", "mail", "workspace:write"),
+    NavigationPart("archive", "/app/settings/archive", "packet", "workspace:write"),
+    NavigationPart("certificates", "/app/settings/certificates", "seal", "workspace:write"),
+    NavigationPart("limits", "/app/settings/limits", "chart", "workspace:write"),
+    NavigationPart("audit", "/app/settings/audit", "clock", "workspace:write"),
 )
 
 

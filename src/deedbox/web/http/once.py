@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from deedbox.kernel import idempotency, limits
 from deedbox.kernel.db import Isolation, Tx
-from deedbox.kernel.errors import BadRequest, Code, Conflict
-from deedbox.kernel.idempotency import Answer
+from deedbox.kernel.errors import BadRequest, Conflict, ErrorCode
+from deedbox.kernel.idempotency import StoredResponse
 from deedbox.web.http import context
 from deedbox.web.http.context import AnyRequest
 
@@ -42,13 +42,15 @@ async def once(
 
     An act that changes nothing is repeatable: its answer may be larger than what is kept. The field that is shown once
     is not kept: it is null in every response but the first."""
-    with claimed(request):
+    with claim(request):
         content = await request.body()
-        return await kept(request, act, status=status, content=content, repeatable=repeatable, shown_once=shown_once)
+        return await claim_once(
+            request, act, status=status, content=content, repeatable=repeatable, shown_once=shown_once
+        )
 
 
 @contextmanager
-def claimed(request: AnyRequest) -> Iterator[None]:
+def claim(request: AnyRequest) -> Iterator[None]:
     """While this lasts, a twin with the same Idempotency-Key is refused: for requests that are long in the making."""
     key = request.headers.get("idempotency-key")
     if key is None:
@@ -61,7 +63,7 @@ def claimed(request: AnyRequest) -> Iterator[None]:
     if this in running:
         raise Conflict(
             "A request with this Idempotency-Key is still running. Try again in a moment.",
-            code=Code.IDEMPOTENCY_IN_PROGRESS,
+            code=ErrorCode.IDEMPOTENCY_IN_PROGRESS,
         )
     running.add(this)
     try:
@@ -80,19 +82,19 @@ async def given_before(request: AnyRequest, content: bytes) -> Response[bytes] |
     return _response(answer) if answer is not None and answer.body else None
 
 
-async def settled(request: AnyRequest, done: msgspec.Struct, *, status: int) -> Response[bytes]:
+async def complete(request: AnyRequest, done: msgspec.Struct, *, status: int) -> Response[bytes]:
     """Return the response to work that `once` has planned, with status `PLANNED`, and that has now ended.
 
     It is kept in place of the plan, so that every replay gets the same bytes."""
     deedbox = context.of(request).deedbox
-    keyed, answer = _keyed(request, await request.body()), Answer(status, _encode(done))
+    keyed, answer = _keyed(request, await request.body()), StoredResponse(status, _encode(done))
     if keyed is None:
         return _response(answer)
     now = deedbox.clock.now()
     return _response(await deedbox.db.write(lambda tx: idempotency.settle(tx, deedbox.box, keyed, answer, now=now)))
 
 
-async def kept(
+async def claim_once(
     request: AnyRequest,
     act: Callable[[Tx], msgspec.Struct],
     *,
@@ -105,10 +107,10 @@ async def kept(
     deedbox = context.of(request).deedbox
     keyed = _keyed(request, content, repeatable)
 
-    def answer(tx: Tx) -> Answer:
+    def answer(tx: Tx) -> StoredResponse:
         done = act(tx)
         repeated = _encode(replace(done, **{shown_once: None})) if hasattr(done, shown_once) else None
-        return Answer(status if isinstance(status, int) else status(done), _encode(done), repeated=repeated)
+        return StoredResponse(status if isinstance(status, int) else status(done), _encode(done), repeated=repeated)
 
     isolation: Isolation = "read committed" if isinstance(act, Locking) else "serializable"
     if keyed is None:
@@ -128,6 +130,6 @@ def _keyed(request: AnyRequest, content: bytes, repeatable: bool = False) -> ide
     return idempotency.KeyedRequest(context.of(request).caller.id, key, this, repeatable)
 
 
-def _response(answer: Answer) -> Response[bytes]:
+def _response(answer: StoredResponse) -> Response[bytes]:
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else {}
     return Response(answer.body, status_code=answer.status, headers=headers, media_type="application/json")

@@ -15,11 +15,11 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from deedbox import VERSION
 from deedbox.kernel import limits
 from deedbox.web.http import auth, multipart, options, query, write_back
-from deedbox.web.http.auth import Door, declared
+from deedbox.web.http.auth import Requirement, list_routes
 from deedbox.web.http.body import OPTIONAL_BODY, READS
 from deedbox.web.http.description import examples, links
 from deedbox.web.http.description import fields as described
-from deedbox.web.http.envelope import is_openai, is_signing
+from deedbox.web.http.envelope import is_openai, is_v1
 from deedbox.web.http.write_back import WRITES
 
 ALSO = "also"
@@ -119,7 +119,7 @@ def document(routes: Sequence[HTTPRouteHandler], server: str = "/") -> dict[str,
     schema: dict[str, Any] = app.openapi_schema.to_schema()
     handlers = {
         (path, method.lower()): handler
-        for path, handler in declared(_routed(routes))
+        for path, handler in list_routes(_routed(routes))
         for method in handler.http_methods
         if handler.resolve_include_in_schema()
     }
@@ -163,7 +163,7 @@ def _prose(docstring: str | None) -> str:
     return " ".join((docstring or "").split())
 
 
-def _need(door: Door) -> str:
+def _need(door: Requirement) -> str:
     if door.opener == "key":
         return f"Needs the scope `{door.scope}`." if door.scope else "Needs a key, with any scope."
     return "Needs the signer's cookie, which opening the signing link gives." if door.opener == "signer" else ""
@@ -174,7 +174,7 @@ def _routed(routes: Sequence[HTTPRouteHandler]) -> Litestar:
     return Litestar(route_handlers=served, openapi_config=None, logging_config=None)
 
 
-def _complete(operation: dict[str, Any], path: str, method: str, door: Door) -> None:
+def _complete(operation: dict[str, Any], path: str, method: str, door: Requirement) -> None:
     keyed = door.opener == "key"
     operation["security"] = [{door.opener: []}] if door.opener in _SECURITY else []
     for parameter in operation.get("parameters", []):
@@ -209,7 +209,7 @@ def _add_form(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
 
 def _add_query(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
     if kind := handler.opt.get(query.QUERY):
-        operation.setdefault("parameters", []).extend(query.described(kind))
+        operation.setdefault("parameters", []).extend(query.describe(kind))
 
 
 def _add_written(operation: dict[str, Any], handler: HTTPRouteHandler, schemas: dict[str, Any]) -> None:
@@ -265,7 +265,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return outer
 
 
-def _possible(path: str, method: str, door: Door, *, has_body: bool) -> list[int]:
+def _possible(path: str, method: str, door: Requirement, *, has_body: bool) -> list[int]:
     possible = [400, 408, 500, 503]
     if door.opener != "nobody":
         possible += [401, 403]
@@ -275,13 +275,13 @@ def _possible(path: str, method: str, door: Door, *, has_body: bool) -> list[int
         possible.append(404)
     if method in ("post", "put", "patch", "delete"):
         possible.append(409)
-    if has_body and is_signing(path):
+    if has_body and is_v1(path):
         possible += [413, 415]
     return sorted(possible)
 
 
 def _name(path: str) -> str:
-    return "Signing" if is_signing(path) else "OpenAI" if is_openai(path) else "Search"
+    return "Signing" if is_v1(path) else "OpenAI" if is_openai(path) else "Search"
 
 
 def _sample_error(api: str, status: int, text: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from litestar import Response, route
 from litestar.handlers import HTTPRouteHandler
 
 from deedbox.web.http import auth
-from deedbox.web.http.auth import Door
+from deedbox.web.http.auth import Requirement
 
 
 def routes(served: Sequence[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
@@ -20,7 +20,7 @@ def routes(served: Sequence[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
 
 def _route(path: str, handlers: Sequence[HTTPRouteHandler]) -> HTTPRouteHandler:
     allow = ", ".join(sorted({"OPTIONS"}.union(*(handler.http_methods for handler in handlers))))
-    known = [door for handler in handlers if isinstance(door := handler.opt.get(auth.OPTION), Door)]
+    known = [door for handler in handlers if isinstance(door := handler.opt.get(auth.OPTION), Requirement)]
 
     # A path without any door gets none here either, so that it cannot be built into the app.
     @route(
@@ -28,7 +28,7 @@ def _route(path: str, handlers: Sequence[HTTPRouteHandler]) -> HTTPRouteHandler:
         http_method=["OPTIONS"],
         status_code=204,
         include_in_schema=False,
-        opt=auth.door(auth.beside(known)) if known else {},
+        opt=auth.requires(auth.beside(known)) if known else {},
     )
     async def options() -> Response[None]:
         return Response(None, status_code=204, headers={"Allow": allow}, media_type="text/plain")

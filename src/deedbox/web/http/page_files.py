@@ -34,14 +34,14 @@ class Filled(NamedTuple):
     files: list[NewFile]
 
 
-class Table(NamedTuple):
+class UploadedTable(NamedTuple):
     form: FormMultiDict
     name: str
     """Of the file; empty if none was chosen."""
     content: bytes
 
 
-class Typed:
+class TypedForm:
     """What is typed into the boxes of a form that also holds files."""
 
     def __init__(self) -> None:
@@ -68,9 +68,9 @@ class Typed:
 
 
 @asynccontextmanager
-async def filled(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIterator[Filled]:
+async def read_form(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIterator[Filled]:
     """The form; files that are not adopted until the end of this are removed."""
-    typed, files = Typed(), list[tuple[str, Incoming]]()
+    typed, files = TypedForm(), list[tuple[str, Incoming]]()
     async with AsyncExitStack() as held:
 
         async def opened(part: MultipartSegment) -> Take:
@@ -91,9 +91,9 @@ async def filled(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIte
         yield Filled(FormMultiDict([*typed.pairs(), *((FILE, one.original.blob.sha256) for one in kept)]), kept)
 
 
-async def table(request: AnyRequest, most: int) -> Table:
+async def table(request: AnyRequest, most: int) -> UploadedTable:
     """The form with its one file, which comes into memory when all of it is there and has room."""
-    here, typed, names = context.of(request), Typed(), list[str]()
+    here, typed, names = context.of(request), TypedForm(), list[str]()
     with tempfile.SpooledTemporaryFile(limits.SMALL_BODY_BYTES, dir=str(here.deedbox.settings.data_dir)) as spool:
 
         async def write(data: bytes) -> None:
@@ -116,10 +116,10 @@ async def table(request: AnyRequest, most: int) -> Table:
             here.held += size
         spool.seek(0)
         content = await asyncio.to_thread(spool.read)
-    return Table(FormMultiDict(typed.pairs()), names[0] if names else "", content)
+    return UploadedTable(FormMultiDict(typed.pairs()), names[0] if names else "", content)
 
 
-def called(filename: str, most: int) -> str:
+def title_from_name(filename: str, most: int) -> str:
     """What is called as a file unless it is given a name: the file's own in words, without its ending."""
     bare = re.sub(r"\.\w+$", "", filename)
     return re.sub(r"[\s_]+", " ", bare).strip()[:most] or filename[:most]

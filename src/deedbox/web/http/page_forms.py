@@ -16,8 +16,8 @@ from litestar.enums import RequestEncodingType
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import idempotency, limits, validation_errors
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, Code, Conflict, DeedboxError, UnsupportedMediaType
-from deedbox.kernel.idempotency import Answer, KeyedRequest
+from deedbox.kernel.errors import BadRequest, Conflict, ErrorCode, ServiceError, UnsupportedMediaType
+from deedbox.kernel.idempotency import KeyedRequest, StoredResponse
 from deedbox.web.http import context
 from deedbox.web.http.context import AnyRequest
 
@@ -68,7 +68,7 @@ class WrongForm(BadRequest):
         self.wrong = dict(wrong)
 
 
-def filled(form: FormMultiDict, kind: type[T]) -> T:
+def read_struct(form: FormMultiDict, kind: type[T]) -> T:
     """The struct that the form's names spell: `signers.0.email` is the address of the first of its signers.
 
     What is left empty counts as left out. WrongForm with every field that is wrong."""
@@ -82,7 +82,7 @@ def filled(form: FormMultiDict, kind: type[T]) -> T:
         try:
             msgspec.convert(given[field.encode_name], field.type, strict=False)
         except msgspec.ValidationError as error:
-            place, said = validation_errors.found(field.type, error)
+            place, said = validation_errors.locate(field.type, error)
             name = (field.encode_name + place).replace("[", ".").replace("]", "")
             wrong[name] = WORDS["fill_in"] if said == "missing" else f"{said[:1].upper()}{said[1:]}."
     if wrong:
@@ -90,32 +90,32 @@ def filled(form: FormMultiDict, kind: type[T]) -> T:
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise BadRequest(validation_errors.named(kind, error)) from error
+        raise BadRequest(validation_errors.describe(kind, error)) from error
 
 
-def converted(given: Mapping[str, Any], kind: type[T]) -> T:
+def convert(given: Mapping[str, Any], kind: type[T]) -> T:
     """The struct with these values, as the API would be told them; BadRequest without the name of the field."""
     try:
         return msgspec.convert(dict(given), kind)
     except msgspec.ValidationError as error:
-        _, said = validation_errors.found(kind, error)
+        _, said = validation_errors.locate(kind, error)
         raise BadRequest(f"{said[:1].upper()}{said[1:]}.") from error
 
 
-def wrong(error: DeedboxError | None) -> dict[str, str]:
+def wrong(error: ServiceError | None) -> dict[str, str]:
     """What is wrong beside which field; nothing, where the error is about no field."""
     found: dict[str, str] = getattr(error, "wrong", {})
     return found
 
 
-def refusal(error: DeedboxError, **more: Any) -> Response[Any]:
+def refusal(error: ServiceError, **more: Any) -> Response[Any]:
     """The error for a script of the page: what is wrong, and beside which fields."""
     said = {"error": error.message, "wrong": wrong(error), **more}
     return Response(said, status_code=error.status, headers=error.headers)
 
 
 @contextmanager
-def beside(name: str, kind: type[DeedboxError] = DeedboxError) -> Iterator[None]:
+def beside(name: str, kind: type[ServiceError] = ServiceError) -> Iterator[None]:
     """An error of this kind is about the field of this name, unless a `beside` within this one says otherwise."""
     try:
         yield
@@ -183,25 +183,27 @@ class Sending:
         if not self.known:
             return await deedbox.db.write(act)
         answer = await deedbox.db.write(
-            lambda tx: idempotency.once(tx, deedbox.box, keyed, lambda tx: Answer(303, act(tx).encode()), now=now)
+            lambda tx: idempotency.once(
+                tx, deedbox.box, keyed, lambda tx: StoredResponse(303, act(tx).encode()), now=now
+            )
         )
         return answer.body.decode()
 
 
-async def pressed(request: AnyRequest, act: Callable[[Tx], str]) -> str:
+async def press(request: AnyRequest, act: Callable[[Tx], str]) -> str:
     """The path that the act of a button leads to, once however often it is pressed."""
-    with sending(request, await form_of(request)) as sent:
+    with send_once(request, await form_of(request)) as sent:
         return await sent.before() or await sent.once(act)
 
 
 @contextmanager
-def sending(request: AnyRequest, form: FormMultiDict) -> Iterator[Sending]:
+def send_once(request: AnyRequest, form: FormMultiDict) -> Iterator[Sending]:
     """While this lasts, a second press of the same button is refused."""
     sent, running = Sending(request, form), context.of(request).deedbox.running_keys
     this = (sent.keyed.caller, sent.keyed.key)
     if this in running:
         raise Conflict(
-            "The same form is being saved at this moment. Load the page again.", code=Code.IDEMPOTENCY_IN_PROGRESS
+            "The same form is being saved at this moment. Load the page again.", code=ErrorCode.IDEMPOTENCY_IN_PROGRESS
         )
     running.add(this)
     try:

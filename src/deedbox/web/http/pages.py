@@ -14,7 +14,7 @@ from deedbox import i18n
 from deedbox.i18n import dashboard, refusals
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
-from deedbox.kernel.errors import Code, Conflict, DeedboxError, NotFound
+from deedbox.kernel.errors import Conflict, ErrorCode, NotFound, ServiceError
 from deedbox.web.http import live
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.envelope import ErrorBody, envelope
@@ -65,7 +65,7 @@ def page(
     return Response(text, status_code=status, headers=own, media_type="text/html")
 
 
-def unchanged(request: AnyRequest) -> Response[Any]:
+def no_content(request: AnyRequest) -> Response[Any]:
     """Tells the browser that it has the part already, where `live.has` says so."""
     headers = {**HEADERS, "ETag": request.headers["if-none-match"]}
     return Response(None, status_code=304, headers=headers, media_type="text/html")
@@ -77,7 +77,7 @@ def _part(
     """The one block of the template that is asked for anew, unless the browser has it."""
     version = live.version(request, values)
     if live.is_had(request, version):
-        return unchanged(request)
+        return no_content(request)
     text = render(template, request.headers[live.PART], **values)
     told = {**headers, "ETag": live.etag(version, text)}
     if live.is_same(request, text):
@@ -109,7 +109,7 @@ def to_login() -> ErrorBody:
     return ErrorBody(303, [(name.lower().encode(), value.encode()) for name, value in headers.items()], b"")
 
 
-def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
+def refusal(scope: Scope, path: str, error: ServiceError) -> ErrorBody:
     """The error as a page where a browser asked for one, else in the envelope of the API.
 
     In the signer's language, once it is known who signs; else in the browser's."""
@@ -130,10 +130,10 @@ def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
     return ErrorBody(answer.status, [*(one for one in answer.headers if one[0] not in ours), *ours.items()], body)
 
 
-def _refusal_page(scope: Scope, path: str, error: DeedboxError, status: int) -> str:
+def _refusal_page(scope: Scope, path: str, error: ServiceError, status: int) -> str:
     here, said = scope["deedbox"], error.message
     if here.door.opener == "person" or path.startswith(("/login", "/logout", "/account", "/app", "/join")):
-        if error.code is not Code.MISSING_SCOPE:  # which says itself what the role does not allow
+        if error.code is not ErrorCode.MISSING_SCOPE:  # which says itself what the role does not allow
             said = dashboard.WORDS.get(f"refused_{status}", said)
         return render("dashboard/refused.html", said=said, request_id=here.request_id, **bar_beside_refusal(here, path))
     language = here.language or _preferred_language(scope)
@@ -169,7 +169,7 @@ def names_html(scope: Scope) -> bool:
 def _preferred_language(scope: Scope) -> str:
     """The language that the browser asks for, if there are words in it."""
     wanted = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept-language"), "")
-    return i18n.preferred(wanted)
+    return i18n.choose_language(wanted)
 
 
 def render(template: str, part: str | None = None, /, **values: Any) -> str:

@@ -27,10 +27,10 @@ def decode(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHan
     kind = handler.opt.get(QUERY)
     # Most pages for people, which the API's description leaves out, take no notice of what hangs on their addresses.
     if kind is not None or cast(HTTPRouteHandler, handler).resolve_include_in_schema():
-        context.of(connection).query = asked(kind or NoQuery, connection.scope["query_string"])
+        context.of(connection).query = parse_query(kind or NoQuery, connection.scope["query_string"])
 
 
-def asked(kind: type[msgspec.Struct], query_string: bytes) -> Any:
+def parse_query(kind: type[msgspec.Struct], query_string: bytes) -> Any:
     """What the address asks for; BadRequest for a parameter that there is not, or that is given twice for once."""
     known, given = _repeatable(kind), _given(query_string)
     for name, values in given.items():
@@ -44,10 +44,10 @@ def asked(kind: type[msgspec.Struct], query_string: bytes) -> Any:
             {name: values if known[name] else values[0] for name, values in given.items()}, kind, strict=False
         )
     except msgspec.ValidationError as error:
-        raise BadRequest(validation_errors.named(kind, error)) from error
+        raise BadRequest(validation_errors.describe(kind, error)) from error
 
 
-def described(kind: type[msgspec.Struct]) -> list[dict[str, Any]]:
+def describe(kind: type[msgspec.Struct]) -> list[dict[str, Any]]:
     """The parameters as OpenAPI describes them."""
     schema = schemas([kind])[kind.__name__]
     needed = schema.get("required", [])

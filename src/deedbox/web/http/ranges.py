@@ -15,7 +15,7 @@ def is_current(if_none_match: str | None, etag: str) -> bool:
     return etag in tags or tags == ["*"]
 
 
-def wanted(asked: str | None, if_range: str | None, etag: str, size: int) -> tuple[int, int] | None:
+def parse_range(asked: str | None, if_range: str | None, etag: str, size: int) -> tuple[int, int] | None:
     """First byte and length of the part that is asked for; None for the whole, also for what is no single range."""
     match = _ONE_RANGE.fullmatch(asked.strip()) if asked and if_range in (None, etag) else None
     if match is None or match.groups() == ("", ""):

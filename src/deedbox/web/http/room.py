@@ -14,7 +14,7 @@ class _Turn(NamedTuple):
     come: "asyncio.Future[None]"
 
 
-class Room:
+class MemoryBudget:
     def __init__(self) -> None:
         self.left = limits.LARGE_BODIES_BYTES
         self.decoding = asyncio.Lock()

@@ -16,7 +16,7 @@ from litestar.params import FromPath
 from markupsafe import Markup
 
 from deedbox.kernel.errors import NotFound
-from deedbox.web.http.auth import STATIC, door
+from deedbox.web.http.auth import STATIC, requires
 from deedbox.web.http.context import AnyRequest
 
 _KINDS = {
@@ -30,7 +30,7 @@ _IMPORT = re.compile(r"""^\s*(?:import|export)\b[^'"();]*?['"](\.{1,2}/[^'"]+)['
 """The relative imports of a module: what its browser will ask for next."""
 
 
-class File(msgspec.Struct, frozen=True):
+class StaticFile(msgspec.Struct, frozen=True):
     """A file, served exactly as it is written: an error then names the line that its author sees."""
 
     content: bytes
@@ -40,11 +40,11 @@ class File(msgspec.Struct, frozen=True):
     imports: list[str]
 
 
-class Shelf(msgspec.Struct, frozen=True):
+class StaticFiles(msgspec.Struct, frozen=True):
     """Every file by its name, such as `js/live.js`, and the digest of them all."""
 
     digest: str
-    files: Mapping[str, File]
+    files: Mapping[str, StaticFile]
 
     def path(self, name: str) -> str:
         """The address of a file; KeyError for one that there is not, so that no page asks for it."""
@@ -63,26 +63,28 @@ class Shelf(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def shelf() -> Shelf:
+def load_static_files() -> StaticFiles:
     """The files as they were installed, read and zipped once."""
     contents = dict(_read(resources.files("deedbox.web") / "static"))
     files = {name: file(name, content) for name, content in contents.items()}
-    return Shelf(digest_of(files), files)
+    return StaticFiles(digest_of(files), files)
 
 
-def digest_of(files: Mapping[str, File]) -> str:
+def digest_of(files: Mapping[str, StaticFile]) -> str:
     """What stands for all of them: another one as soon as a name or a byte is another."""
     return _digest("".join(f"{name} {files[name].etag}\n" for name in sorted(files)).encode())
 
 
 def static(name: str) -> str:
     """The address of a file of the pages, for templates."""
-    return shelf().path(name)
+    return load_static_files().path(name)
 
 
 def script(name: str) -> Markup:
     """The tags that load a module, and all that it imports at once with it: else each import waits for the last."""
-    preloads = [Markup('<link rel="modulepreload" href="{}">').format(static(one)) for one in shelf().imports(name)]
+    preloads = [
+        Markup('<link rel="modulepreload" href="{}">').format(static(one)) for one in load_static_files().imports(name)
+    ]
     return Markup("\n").join([*preloads, Markup('<script type="module" src="{}"></script>').format(static(name))])
 
 
@@ -94,23 +96,23 @@ def _read(folder: Traversable, under: str = "") -> Iterator[tuple[str, bytes]]:
             yield under + each.name, each.read_bytes()
 
 
-def file(name: str, content: bytes) -> File:
+def file(name: str, content: bytes) -> StaticFile:
     """The file of this name, as it is served."""
     end, imports = posixpath.splitext(name)[1], []
     if end == ".js":
         source = content.decode()
         imports = [posixpath.normpath(posixpath.join(posixpath.dirname(name), one)) for one in _IMPORT.findall(source)]
-    return File(content, gzip.compress(content, mtime=0), _KINDS[end], f'"{_digest(content)}"', imports)
+    return StaticFile(content, gzip.compress(content, mtime=0), _KINDS[end], f'"{_digest(content)}"', imports)
 
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-@get("/static/{digest:str}/{name:path}", opt=door(STATIC), include_in_schema=False)
+@get("/static/{digest:str}/{name:path}", opt=requires(STATIC), include_in_schema=False)
 async def static_file(request: AnyRequest, digest: FromPath[str], name: FromPath[str]) -> Response[Any]:
-    found = shelf().files.get(str(name).lstrip("/"))
-    if digest != shelf().digest or found is None:
+    found = load_static_files().files.get(str(name).lstrip("/"))
+    if digest != load_static_files().digest or found is None:
         raise NotFound("This file does not exist. Reload the page to get its current files.")
     headers = {
         "Cache-Control": FOR_EVER,

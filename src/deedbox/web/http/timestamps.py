@@ -11,7 +11,7 @@ from deedbox.kernel.errors import BadRequest
 _Aware = Annotated[datetime, Meta(tz=True)]
 
 
-def parsed(name: str, text: str | None) -> datetime | None:
+def parse(name: str, text: str | None) -> datetime | None:
     """The moment that a query parameter writes as RFC 3339 with an offset, and in no other way."""
     if text is None:
         return None

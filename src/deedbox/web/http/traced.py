@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
-from deedbox.kernel.traces import Kind, Parent, Span, Traces
+from deedbox.kernel.traces import Parent, Span, SpanKind, Traces
 from deedbox.web.http.context import KEY, Context
 from deedbox.web.http.head import App, Message, Receive, Scope, Send
 
@@ -44,7 +44,7 @@ class Traced:
             status = message.get("status", status)
             await send(message)
 
-        with Span(self._traces, "request", Kind.SERVER, {}).under(told.parent) as span:
+        with Span(self._traces, "request", SpanKind.SERVER, {}).under(told.parent) as span:
             try:
                 await self._app(scope, receive, noting)
             finally:

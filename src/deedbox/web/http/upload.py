@@ -8,7 +8,7 @@ from multipart import MultipartSegment
 
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blobs, Incoming, Received
+from deedbox.kernel.blobs import Blobs, Incoming, ReceivedBlob
 from deedbox.kernel.errors import BadRequest, TooLarge
 from deedbox.web.http import body, multipart
 from deedbox.web.http.context import AnyRequest
@@ -89,17 +89,17 @@ _TOO_MUCH_JSON = (
 )
 
 
-class Part(NamedTuple):
+class FormPart(NamedTuple):
     filename: str
-    received: Received
+    received: ReceivedBlob
 
 
 class DocumentForm(NamedTuple):
     document: bytes
-    parts: list[Part]
+    parts: list[FormPart]
 
 
-class Page:
+class UploadPage:
     """A page's form whose button sends one of its files: what is typed beside it, and in which part that file is."""
 
     def __init__(self, file: str) -> None:
@@ -125,7 +125,7 @@ class Page:
         return write
 
 
-class Beside(Page):
+class Beside(UploadPage):
     """The parts that a form of the API may have beside its file, each of them once."""
 
     def __init__(self, *names: str) -> None:
@@ -156,8 +156,8 @@ async def one_file(
     blobs: Blobs,
     accept: Callable[[str], object],
     most: int = limits.UPLOAD_BYTES,
-    page: Page | None = None,
-) -> AsyncIterator[Part]:
+    page: UploadPage | None = None,
+) -> AsyncIterator[FormPart]:
     """The one file of the form. `accept` refuses a name before its bytes are read; what is not adopted is removed."""
     expected, beside = (FILE, 0) if page is None else (page.file, limits.SIGNING_FORM_BYTES)
     too_large, announced = _TOO_LARGE.format(most=most // limits.MB), request.headers.get("content-length", "")
@@ -184,7 +184,7 @@ async def one_file(
         await multipart.read(request, opened)
         if not names:
             raise BadRequest(f"The form has no part named {expected!r}")
-        yield Part(names[0], await incoming.finish())
+        yield FormPart(names[0], await incoming.finish())
 
 
 @asynccontextmanager
@@ -216,20 +216,20 @@ async def document_form(
         await multipart.read(request, opened)
         if not document:
             raise BadRequest(f"The form has no part named {DOCUMENT!r} with the document as JSON")
-        yield DocumentForm(bytes(document), [Part(name, await one.finish()) for name, one in files])
+        yield DocumentForm(bytes(document), [FormPart(name, await one.finish()) for name, one in files])
 
 
 class PageFiles(NamedTuple):
     """A page's form with any number of files: what is typed beside them, and the files in their order."""
 
     typed: dict[str, str]
-    parts: list[Part]
+    parts: list[FormPart]
 
 
 @asynccontextmanager
 async def page_files(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIterator[PageFiles]:
     """The files of a page's form; what is not adopted until the end of this is removed."""
-    page, files = Page(FILE), list[tuple[str, Incoming]]()
+    page, files = UploadPage(FILE), list[tuple[str, Incoming]]()
 
     async def nowhere(_: bytes) -> None:
         """For a box in which no file was chosen."""
@@ -249,7 +249,7 @@ async def page_files(request: AnyRequest, blobs: Blobs, most_files: int) -> Asyn
             return _to(files[-1][1], WORDS["chosen_too_large"].format(name=name, mb=most))
 
         await multipart.read(request, opened)
-        yield PageFiles(page.typed(), [Part(name, await one.finish()) for name, one in files])
+        yield PageFiles(page.typed(), [FormPart(name, await one.finish()) for name, one in files])
 
 
 async def document_json(request: AnyRequest) -> bytes:
@@ -261,7 +261,7 @@ async def document_json(request: AnyRequest) -> bytes:
 
 
 @asynccontextmanager
-async def stored(blobs: Blobs, content_base64: str, limit: int) -> AsyncIterator[Received]:
+async def store(blobs: Blobs, content_base64: str, limit: int) -> AsyncIterator[ReceivedBlob]:
     """A file that came in JSON, as a blob that is not adopted yet; ValueError if it is not base64."""
     async with blobs.receive(limit) as incoming:
         for piece in body.from_base64(content_base64):

@@ -8,14 +8,14 @@ from litestar import Response
 from litestar.response import Stream as StreamedResponse
 
 from deedbox.archive import stored_zip
-from deedbox.archive.stored_zip import Entry
+from deedbox.archive.stored_zip import ZipEntry
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.errors import TooLarge
 from deedbox.kernel.plain_name import plain_name
 from deedbox.signing.packet_files import NamedFile
 from deedbox.web.http import context, ranges
-from deedbox.web.http.blob_response import GUARDED, joined, not_modified, patiently
+from deedbox.web.http.blob_response import GUARDED, join, patiently, unchanged_response
 from deedbox.web.http.context import AnyRequest
 
 MEDIA_TYPE = "application/zip"
@@ -33,7 +33,7 @@ async def zip_response(request: AnyRequest, files: Sequence[NamedFile], title: s
     told = "".join(f"{file.name}\0{file.blob.sha256}\n" for file in files)
     etag = f'"{hashlib.sha256(told.encode()).hexdigest()}"'
     if ranges.is_current(request.headers.get("if-none-match"), etag):
-        return not_modified(etag)
+        return unchanged_response(etag)
     size = _size(files)
     pieces = _zipped(here.deedbox.blobs, files)
     # Asked for here, so that a file that is not there is an error and not half an answer.
@@ -46,11 +46,11 @@ async def zip_response(request: AnyRequest, files: Sequence[NamedFile], title: s
         **GUARDED,
     }
     each, in_all = limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
-    return StreamedResponse(patiently(here, joined(first, pieces), each=each, in_all=in_all), headers=headers)
+    return StreamedResponse(patiently(here, join(first, pieces), each=each, in_all=in_all), headers=headers)
 
 
 def _size(files: Sequence[NamedFile]) -> int:
-    entries = [Entry(file.name, file.blob.size_bytes, 0) for file in files]
+    entries = [ZipEntry(file.name, file.blob.size_bytes, 0) for file in files]
     try:
         directory = stored_zip.directory(entries)
     except ValueError:
@@ -64,7 +64,7 @@ async def _zipped(blobs: Blobs, files: Sequence[NamedFile]) -> AsyncIterator[byt
     entries = []
     for name, blob in files:
         # Read twice: its checksum stands before its bytes.
-        entry = Entry(name, blob.size_bytes, await _crc(blobs, blob))
+        entry = ZipEntry(name, blob.size_bytes, await _crc(blobs, blob))
         entries.append(entry)
         yield stored_zip.header(entry)
         async for piece in blobs.open_range(blob.location, 0, blob.size_bytes):

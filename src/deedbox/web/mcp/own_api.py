@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from deedbox.assistant.api import Asked, Refused
+from deedbox.assistant.api import ApiRefusal, ApiRequest
 from deedbox.kernel import limits
 from deedbox.web.http import context
 from deedbox.web.http.context import OUTER, AnyRequest
@@ -27,17 +27,17 @@ class OwnApi:
         self._request = request
         self._guard: App = request.app.state.guard
 
-    async def ask(self, asked: Asked) -> bytes:
+    async def ask(self, asked: ApiRequest) -> bytes:
         """The body of the good answer; Refused with the message of any other."""
         heard = Heard(limits.TOOL_ANSWER_BYTES)
         await self._guard(self._scope(asked), sent(asked.body, self._request), heard.send)
         if not heard.is_whole:
-            raise Refused("The answer is too large for a tool. Ask for less.")
+            raise ApiRefusal("The answer is too large for a tool. Ask for less.")
         if heard.status < 400:
             return bytes(heard.body)
-        raise Refused(_REFUSAL.decode(heard.body).error)
+        raise ApiRefusal(_REFUSAL.decode(heard.body).error)
 
-    def _scope(self, asked: Asked) -> Scope:
+    def _scope(self, asked: ApiRequest) -> Scope:
         outer: Any = self._request.scope
         here = context.of(self._request)
         headers = [(name, value) for name, value in outer["headers"] if name in _PASSED_ON]

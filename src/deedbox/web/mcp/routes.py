@@ -10,15 +10,15 @@ from litestar import Response, post
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.http import body, context
-from deedbox.web.http.auth import Door, door
+from deedbox.web.http.auth import Requirement, requires
 from deedbox.web.http.context import AnyRequest
 
-_ASSISTANT = Door("key", repeats=True, own_site=True)
+_ASSISTANT = Requirement("key", repeats=True, own_site=True)
 """Opens to any key that works: each tool asks for the scope of the route behind it. As the protocol demands, a page of
 another site is refused by its `Origin`: its address may have been made to lead here."""
 
 
-@post("/mcp", opt=door(_ASSISTANT), include_in_schema=False, status_code=200, request_max_body_size=None)
+@post("/mcp", opt=requires(_ASSISTANT), include_in_schema=False, status_code=200, request_max_body_size=None)
 async def exchange(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     here.take_time(limits.MCP_SECONDS)

@@ -5,17 +5,17 @@ from typing import Any
 from litestar import Response
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from deedbox.assistant.server import serving
+from deedbox.assistant.server import create_server
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.mcp.own_api import Heard, OwnApi, sent
 
 
-async def answered(request: AnyRequest, content: bytes) -> Response[Any]:
+async def respond(request: AnyRequest, content: bytes) -> Response[Any]:
     """What the protocol answers to this body: JSON, never a stream, so that no server has to remember anything."""
     manager = StreamableHTTPSessionManager(
-        serving(OwnApi(request)), json_response=True, stateless=True, max_request_body_size=limits.MCP_BODY_BYTES
+        create_server(OwnApi(request)), json_response=True, stateless=True, max_request_body_size=limits.MCP_BODY_BYTES
     )
     scope: Any = request.scope
     own = {name: scope[name] for name in ("type", "asgi", "http_version", "method", "scheme", "path", "query_string")}

@@ -12,7 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, NotFound, UnsupportedMediaType
 from deedbox.pdf.timestamp import QUERY_TYPE, REPLY_TYPE
 from deedbox.web.http import context, openapi
-from deedbox.web.http.auth import PUBLIC, Door, door
+from deedbox.web.http.auth import PUBLIC, Requirement, requires
 from deedbox.web.http.context import AnyRequest
 
 CRL_TYPE: Final = "application/pkix-crl"
@@ -35,12 +35,12 @@ class _TakesQuery(Operation):
         self.request_body = RequestBody(content={QUERY_TYPE: kind}, required=True)
 
 
-def _opt(description: str, media_type: str, opener: Door = PUBLIC) -> dict[str, Any]:
+def _opt(description: str, media_type: str, opener: Requirement = PUBLIC) -> dict[str, Any]:
     answers = {"200": {"description": description, "content": {media_type: _BINARY}}}
-    return {**door(opener), openapi.ANSWERS: answers}
+    return {**requires(opener), openapi.ANSWERS: answers}
 
 
-def _time_stamp(opener: Door) -> HTTPRouteHandler:
+def _time_stamp(opener: Requirement) -> HTTPRouteHandler:
     """The route of the time-stamp unit, behind this door."""
     answer = "A timestamp, or a rejection with its reason: both are a TimeStampResp of RFC 3161"
     return post(
@@ -104,7 +104,7 @@ def _authority(name: str, suffix: str) -> str:
     return name.removesuffix(suffix)
 
 
-time_stamp = _time_stamp(Door("key", scope="verify:read", repeats=True))
+time_stamp = _time_stamp(Requirement("key", scope="verify:read", repeats=True))
 """A time-stamp carries the installation's name: who asks for one is known, unless the operator wants it otherwise."""
 open_time_stamp = _time_stamp(PUBLIC)
 """The same with the setting `tsa_public`."""

@@ -5,15 +5,15 @@ from typing import Any
 from litestar import Response, get
 
 from deedbox.kernel import limits
-from deedbox.web.http.auth import STATIC, door
+from deedbox.web.http.auth import STATIC, requires
 from deedbox.web.http.context import AnyRequest
-from deedbox.web.http.static import shelf
+from deedbox.web.http.static import load_static_files
 
 
-@get("/static/embed.js", opt=door(STATIC), include_in_schema=False)
+@get("/static/embed.js", opt=requires(STATIC), include_in_schema=False)
 async def embed_script(request: AnyRequest) -> Response[Any]:
     """For any site to load, and asked for anew soon: who embeds it cannot know a digest."""
-    found, kind = shelf().files["embed.js"], "text/javascript"
+    found, kind = load_static_files().files["embed.js"], "text/javascript"
     headers = {
         "Cache-Control": f"public, max-age={limits.EMBED_SCRIPT_SECONDS}",
         "ETag": found.etag,

@@ -7,24 +7,24 @@ from litestar import MediaType, Response, get
 
 from deedbox.accounts import store
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import ErrorCode, Unavailable
 from deedbox.web.http import context, openapi
-from deedbox.web.http.auth import PROBE, door
+from deedbox.web.http.auth import PROBE, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.guard import Guard
 from deedbox.web.http.metrics import Metrics
 
 
-@get("/livez", opt=door(PROBE), summary="The process runs", tags=["operations"], media_type=MediaType.TEXT)
+@get("/livez", opt=requires(PROBE), summary="The process runs", tags=["operations"], media_type=MediaType.TEXT)
 async def livez() -> str:
     return "ok\n"
 
 
-@get("/readyz", opt=door(PROBE), summary="Requests can be answered", tags=["operations"], media_type=MediaType.TEXT)
+@get("/readyz", opt=requires(PROBE), summary="Requests can be answered", tags=["operations"], media_type=MediaType.TEXT)
 async def readyz(request: AnyRequest) -> str:
     guard: Guard = request.app.state.guard
     if guard.draining:
-        raise Unavailable("The server is stopping.", code=Code.DRAINING)
+        raise Unavailable("The server is stopping.", code=ErrorCode.DRAINING)
     deedbox = context.of(request).deedbox
     await deedbox.db.read(store.first_workspace)
     lines = ["ready"]
@@ -40,7 +40,7 @@ async def readyz(request: AnyRequest) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-@get("/metrics", opt=door(PROBE), summary="Prometheus metrics", tags=["operations"], media_type=MediaType.TEXT)
+@get("/metrics", opt=requires(PROBE), summary="Prometheus metrics", tags=["operations"], media_type=MediaType.TEXT)
 async def metrics(request: AnyRequest) -> Response[str]:
     counted: Metrics = request.app.state.metrics
     deedbox = context.of(request).deedbox
@@ -57,7 +57,10 @@ _DESCRIPTION = {
 
 
 @get(
-    "/openapi.json", opt={**door(PROBE), openapi.ANSWERS: _DESCRIPTION}, summary="This description", tags=["operations"]
+    "/openapi.json",
+    opt={**requires(PROBE), openapi.ANSWERS: _DESCRIPTION},
+    summary="This description",
+    tags=["operations"],
 )
 async def openapi_json(request: AnyRequest) -> Response[Any]:
     # Before it is built, the request waits in a thread, and those after it for the lock: they take no further threads.

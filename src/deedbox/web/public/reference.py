@@ -11,17 +11,17 @@ from litestar.params import FromPath
 
 from deedbox.kernel.errors import NotFound
 from deedbox.web.http import pages
-from deedbox.web.http.auth import PUBLIC, door
+from deedbox.web.http.auth import PUBLIC, requires
 from deedbox.web.http.context import AnyRequest
-from deedbox.web.http.description.reference import Reference
+from deedbox.web.http.description.reference import ReferencePage
 
 
-@get("/docs/api", opt=door(PUBLIC), include_in_schema=False)
+@get("/docs/api", opt=requires(PUBLIC), include_in_schema=False)
 async def contents(request: AnyRequest) -> Response[Any]:
     return await _page(request, "")
 
 
-@get("/docs/api/{subject:str}", opt=door(PUBLIC), include_in_schema=False)
+@get("/docs/api/{subject:str}", opt=requires(PUBLIC), include_in_schema=False)
 async def operations(request: AnyRequest, subject: FromPath[str]) -> Response[Any]:
     return await _page(request, subject)
 
@@ -49,14 +49,14 @@ def _made(described: bytes, subject: str) -> bytes:
     return _zipped("operations", reference, subject=found)
 
 
-def _zipped(template: str, reference: Reference, **values: Any) -> bytes:
+def _zipped(template: str, reference: ReferencePage, **values: Any) -> bytes:
     text = pages.render(f"dashboard/reference/{template}.html", reference=reference, **values)
     return gzip.compress(text.encode(), mtime=0)
 
 
 @functools.lru_cache(maxsize=2)
-def _reference(described: bytes) -> Reference:
-    return Reference(msgspec.json.decode(described))
+def _reference(described: bytes) -> ReferencePage:
+    return ReferencePage(msgspec.json.decode(described))
 
 
 ROUTES = [contents, operations]

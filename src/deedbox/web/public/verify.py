@@ -13,11 +13,11 @@ from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound, TooLarge
 from deedbox.kernel.sandbox import SandboxFailed
-from deedbox.pdf.report import GOOD, NOT_PDF, Checks, Report
+from deedbox.pdf.report import GOOD, NOT_PDF, Checks, VerificationReport
 from deedbox.signing.completion import verification_code, verify_sealed
 from deedbox.signing.completion.verification_code import Vouched
 from deedbox.web.http import context, upload
-from deedbox.web.http.auth import CHECK, PUBLIC, door
+from deedbox.web.http.auth import CHECK, PUBLIC, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.pages import go, page
 from deedbox.web.public import reasons
@@ -29,15 +29,15 @@ _CHECKS = (*_ORDER, *(one.name for one in msgspec.structs.fields(Checks) if one.
 """What the file shows by itself, then what the records say."""
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedFile(msgspec.Struct, frozen=True):
     """What is told of a file."""
 
-    report: Report
+    report: VerificationReport
     vouched: Vouched | None
     """Of a file that was sealed here."""
 
 
-@get("/verify", opt=door(PUBLIC), include_in_schema=False)
+@get("/verify", opt=requires(PUBLIC), include_in_schema=False)
 async def verify_page(request: AnyRequest) -> Response[Any]:
     """Asks for the file, or for the code."""
     code = request.query_params.get("code", "").strip()
@@ -46,7 +46,7 @@ async def verify_page(request: AnyRequest) -> Response[Any]:
     return go(f"/verify/{quote(code, safe='')}{_chosen(request)}")
 
 
-@get("/verify/{code:str}", opt=door(PUBLIC), include_in_schema=False)
+@get("/verify/{code:str}", opt=requires(PUBLIC), include_in_schema=False)
 async def code_page(request: AnyRequest, code: FromPath[str]) -> Response[Any]:
     """What the code stands for."""
     try:
@@ -56,7 +56,7 @@ async def code_page(request: AnyRequest, code: FromPath[str]) -> Response[Any]:
     return _page(request, "public/code.html", code=found.code, found=found)
 
 
-@post("/verify", opt=door(CHECK), include_in_schema=False, request_max_body_size=None)
+@post("/verify", opt=requires(CHECK), include_in_schema=False, request_max_body_size=None)
 async def check_file(request: AnyRequest) -> Response[Any]:
     """What the file is, by the same checks as in the API and the command; nothing of it is kept."""
     try:
@@ -70,7 +70,7 @@ async def check_file(request: AnyRequest) -> Response[Any]:
     return _page(request, "public/verdict.html", **_told(request, judged))
 
 
-async def _judged(request: AnyRequest) -> Judged:
+async def _judged(request: AnyRequest) -> JudgedFile:
     deedbox = context.of(request).deedbox
     trusted = await deedbox.certificates.trusted(None)
     async with upload.one_file(request, deedbox.blobs, lambda _: None) as part:
@@ -78,15 +78,15 @@ async def _judged(request: AnyRequest) -> Judged:
         judging = verify_sealed.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
         report = await context.unless_gone(request, judging)
 
-    def look_up(tx: Tx) -> Judged:
+    def look_up(tx: Tx) -> JudgedFile:
         found = verify_sealed.with_records(tx, None, report)
         known = found.document_id if found.verdict in GOOD else None
-        return Judged(found, verification_code.of_document(tx, known) if known else None)
+        return JudgedFile(found, verification_code.of_document(tx, known) if known else None)
 
     return await deedbox.db.read(look_up)
 
 
-def _told(request: AnyRequest, judged: Judged) -> dict[str, Any]:
+def _told(request: AnyRequest, judged: JudgedFile) -> dict[str, Any]:
     """The verdict in one sentence, and each check that was made."""
     report, language = judged.report, _language(request)
     signed = [one.timestamp_time or one.signing_time for one in report.signatures]
@@ -101,7 +101,7 @@ def _told(request: AnyRequest, judged: Judged) -> dict[str, Any]:
         "found": judged.vouched,
         "kind": _KINDS.get(report.verdict, "todo"),
         "sentence": say[f"verdict.{name}"].format(date=i18n.date(language, moment(at)) if at else "–"),
-        "reasons": [reasons.told(one, language) for one in (*report.reasons, *report.added)],
+        "reasons": [reasons.translate(one, language) for one in (*report.reasons, *report.added)],
         "checks": [(name, getattr(report.checks, name)) for name in _CHECKS],
     }
 
@@ -119,7 +119,7 @@ def _page(
 def _language(request: AnyRequest) -> str:
     """The one that the address names, else what the browser prefers; nothing else remembers it."""
     asked = request.query_params.get("lang", "")
-    return asked if asked in i18n.LANGUAGES else i18n.preferred(request.headers.get("accept-language", ""))
+    return asked if asked in i18n.LANGUAGES else i18n.choose_language(request.headers.get("accept-language", ""))
 
 
 def _chosen(request: AnyRequest) -> str:

@@ -9,18 +9,18 @@ from litestar import Response, get, post
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.pdf.fonts import Hand
-from deedbox.pdf.glyphs import described, unprintable
-from deedbox.pdf.strokes import Drawing
-from deedbox.signing.action_context import Office
+from deedbox.pdf.glyphs import describe, unprintable
+from deedbox.pdf.strokes import PadDrawing
+from deedbox.signing.action_context import SigningServices
 from deedbox.signing.actions import sign
-from deedbox.signing.model import Signature
+from deedbox.signing.model import SignerSignature
 from deedbox.web.http import context, openapi
-from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.auth import SIGNER, requires
 from deedbox.web.http.blob_response import etag_of, made_response
 from deedbox.web.http.body import from_base64
 from deedbox.web.http.context import AnyRequest
@@ -39,20 +39,20 @@ UNUSABLE = Saying(
 _IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
 
 
-async def made(
-    office: Office, given: Typed | Drawn | UploadedMark, held: AsyncExitStack
-) -> tuple[Signature, list[Received]]:
+async def store_mark(
+    services: SigningServices, given: Typed | Drawn | UploadedMark, held: AsyncExitStack
+) -> tuple[SignerSignature, list[ReceivedBlob]]:
     """A signature or initials, with the stored file of what was not typed."""
     if isinstance(given, Typed):
-        return Signature("typed", text=given.text, hand=given.hand), []
+        return SignerSignature("typed", text=given.text, hand=given.hand), []
     if isinstance(given, Drawn) and given.strokes is not None:
-        drawing = Drawing(given.strokes, given.width, given.height)
-        signature, strokes = await held.enter_async_context(sign.drawing(office, drawing))
+        drawing = PadDrawing(given.strokes, given.width, given.height)
+        signature, strokes = await held.enter_async_context(sign.store_strokes(services, drawing))
         return signature, [strokes]
     kind: Literal["drawn", "uploaded"] = "drawn" if isinstance(given, Drawn) else "uploaded"
     try:
         picture = await asyncio.to_thread(_picture, given.image or "")
-        signature, image = await held.enter_async_context(sign.image(office, kind, picture))
+        signature, image = await held.enter_async_context(sign.image(services, kind, picture))
     except BadRequest as error:
         error.sayings = (UNUSABLE,)
         raise
@@ -80,7 +80,7 @@ class HandQuery(msgspec.Struct, frozen=True):
 @get(
     "/sign/{signer_id:str}/hand.svg",
     opt={
-        **door(SIGNER),
+        **requires(SIGNER),
         QUERY: HandQuery,
         openapi.ANSWERS: {
             "200": {"description": "The signature", "content": {"image/svg+xml": {"schema": {"type": "string"}}}},
@@ -95,7 +95,7 @@ async def hand_svg(request: AnyRequest, signer_id: FromPath[str]) -> Response[An
     await inside(request)
     asked: HandQuery = context.of(request).query
     if missing := unprintable(asked.text):
-        raise refused(BadRequest, "signature_unprintable", letters=described(missing))
+        raise refusal(BadRequest, "signature_unprintable", letters=describe(missing))
     etag = etag_of("hand", asked.hand, asked.text)
     workshop = context.of(request).deedbox.workshop
     return await made_response(request, etag, "image/svg+xml", lambda: workshop.hand(asked.text, asked.hand))
@@ -103,7 +103,7 @@ async def hand_svg(request: AnyRequest, signer_id: FromPath[str]) -> Response[An
 
 @post(
     "/sign/{signer_id:str}/photo.png",
-    opt=door(SIGNER),
+    opt=requires(SIGNER),
     include_in_schema=False,
     status_code=200,
     request_max_body_size=limits.SIGNING_BODY_BYTES,

@@ -11,11 +11,11 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.signing import parties
 from deedbox.signing.actions import expire
-from deedbox.signing.actions.enter import Entrance, Visit, asks_consent, code_for, enter, entrance
+from deedbox.signing.actions.enter import Entrance, LinkOrigin, asks_consent, code_for, enter, entrance
 from deedbox.signing.field_value import BY_HAND
 from deedbox.signing.model import Field, consent
 from deedbox.web.http import brand, context, cookies
-from deedbox.web.http.auth import LINK, door
+from deedbox.web.http.auth import LINK, requires
 from deedbox.web.http.context import AnyRequest, origin
 from deedbox.web.http.head import GET_ONLY, Scope
 from deedbox.web.http.page_forms import form_of, text
@@ -24,7 +24,7 @@ from deedbox.web.signer.inside import outcome
 from deedbox.web.signer.sheet import OWN
 
 
-@get("/s/{token:str}", opt={**door(LINK), GET_ONLY: True}, include_in_schema=False)
+@get("/s/{token:str}", opt={**requires(LINK), GET_ONLY: True}, include_in_schema=False)
 async def follow_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """The opening page for a browser; whoever does not ask for HTML is let in at once."""
     if not names_html(cast(Scope, request.scope)):
@@ -34,7 +34,7 @@ async def follow_link(request: AnyRequest, token: FromPath[str]) -> Response[Any
     return await _opening_page(request, found, token)
 
 
-@post("/s/{token:str}", opt=door(LINK), include_in_schema=False)
+@post("/s/{token:str}", opt=requires(LINK), include_in_schema=False)
 async def open_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Opens a session; the token leaves the address."""
     return await _opened(request, token, agreed=text(await form_of(request), "consent") or None)
@@ -42,12 +42,12 @@ async def open_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
 
 async def _opened(request: AnyRequest, token: str, *, agreed: str | None) -> Response[Any]:
     deedbox = context.of(request).deedbox
-    now, visit = deedbox.clock.now(), Visit(*origin(request), agreed=agreed)
+    now, visit = deedbox.clock.now(), LinkOrigin(*origin(request), agreed=agreed)
     found = await deedbox.db.read(lambda tx: entrance(tx, token, now))
-    await expire.current(deedbox.office, found.packet)
+    await expire.current(deedbox.services, found.packet)
     code = await code_for(found.packet, found.signer)
     session = await deedbox.db.write(
-        lambda tx: enter(deedbox.office, tx, token, visit, now, code),
+        lambda tx: enter(deedbox.services, tx, token, visit, now, code),
         isolation="read committed",
     )
     signer_id = found.signer.id
@@ -55,7 +55,7 @@ async def _opened(request: AnyRequest, token: str, *, agreed: str | None) -> Res
     seconds = limits.SIGNER_SESSION_SECONDS + limits.SIGNER_SESSION_TOLD_SECONDS
     in_frame = bool(context.of(request).frames) and cookies.asked_from_frame(cast(Scope, request.scope))
     name = cookies.of_signer(signer_id, in_frame=in_frame)
-    cookie = cookies.made(request, name, session, seconds, in_frame=in_frame)
+    cookie = cookies.create_cookie(request, name, session, seconds, in_frame=in_frame)
     return go(f"/sign/{signer_id}", cookie)
 
 

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from deedbox import i18n
 from deedbox.i18n import refusals
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.clock import instant
-from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
+from deedbox.kernel.errors import BadRequest, ServiceError, TooLarge
 from deedbox.signing import sessions
-from deedbox.signing.action_context import Desk
+from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import attach, sign
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.decline import decline
@@ -32,24 +32,24 @@ from deedbox.signing.model import Packet, consent
 from deedbox.signing.store import people
 from deedbox.signing.store.links import Unsigned
 from deedbox.web.http import context, live
-from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.auth import SIGNER, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.page_forms import form_of, text
 from deedbox.web.http.pages import go
-from deedbox.web.http.upload import Page
+from deedbox.web.http.upload import UploadPage
 from deedbox.web.signer import attachments, by_hand, paper, screens, steps
 from deedbox.web.signer import text as read_text
 from deedbox.web.signer.inside import (
     Inside,
-    acted,
-    at_desk,
     circumstances,
     code_again,
     done,
     give_code,
+    in_context,
     inside,
-    looked,
+    load_viewer,
     outcome,
+    run_action,
 )
 from deedbox.web.signer.records import Drawn, Typed, UploadedMark
 from deedbox.web.signer.sheet import given_by, sheet
@@ -63,17 +63,17 @@ _FILLED = ("sign", "approve", "keep")
 _ByHand: TypeAlias = Typed | Drawn | UploadedMark
 
 
-@get("/sign/{signer_id:str}", opt=door(SIGNER), include_in_schema=False)
+@get("/sign/{signer_id:str}", opt=requires(SIGNER), include_in_schema=False)
 async def signing_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:  # noqa: ARG001
-    if live.asks_standing(request):
+    if live.is_state_check(request):
         who = await inside(request, demand_code=False)
-        return live.still(request, screens.standing(who, context.of(request).deedbox.clock.now()))
+        return live.still(request, screens.choose_screen(who, context.of(request).deedbox.clock.now()))
     return await _page(request)
 
 
 @post(
     "/sign/{signer_id:str}",
-    opt=door(SIGNER),
+    opt=requires(SIGNER),
     include_in_schema=False,
     request_max_body_size=limits.SIGNING_BODY_BYTES,  # a photo of a signature may be in it
 )
@@ -83,7 +83,7 @@ async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response
     try:
         form = await _form(request)
         await _act(request, signer_id, form)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500 or (form is None and not error.sayings):
             raise
         return await _page(request, error=error, typed=form)
@@ -94,17 +94,17 @@ async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response
 
 @post(
     "/sign/{signer_id:str}/attachments/{field_id:str}/upload",
-    opt=door(SIGNER),
+    opt=requires(SIGNER),
     include_in_schema=False,
     request_max_body_size=None,
 )
 async def attach_on_page(request: AnyRequest, signer_id: FromPath[str], field_id: FromPath[str]) -> Response[Any]:
     """Takes the file of the form and keeps what is typed beside it; what cannot be taken is said on the page."""
-    sent = Page(f"{field_id}-file")
+    sent = UploadPage(f"{field_id}-file")
     try:
-        await attachments.taken(request, field_id, sent)
+        await attachments.store_attachment(request, field_id, sent)
         await _keep(request, await inside(request), sent.typed())
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, error=error, typed={**sent.typed(), "act": "keep"} if sent.typed() else None)
@@ -118,7 +118,7 @@ async def _form(request: AnyRequest) -> FormMultiDict:
         if error.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             raise
         # Nothing but a photo makes it so large.
-        raise refused(TooLarge, by_hand.UNUSABLE.name, **by_hand.UNUSABLE.values) from error
+        raise refusal(TooLarge, by_hand.UNUSABLE.name, **by_hand.UNUSABLE.values) from error
 
 
 async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None:
@@ -137,28 +137,28 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
             await _keep(request, who, form)
     elif act == "decline":
         reason = _bounded(form, "reason", limits.REASON_CHARS) or None
-        await acted(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
+        await run_action(request, who, lambda ctx, packet: decline(ctx, packet, signer_id, reason, seen))
     elif act == "begin":
-        await looked(request)
+        await load_viewer(request)
     elif act == "keep":
         await _keep(request, who, form)
     elif field_id := text(form, "detach"):
-        await done(request, who, lambda desk, packet: attach.remove(desk, packet, signer_id, field_id))
+        await done(request, who, lambda ctx, packet: attach.remove(ctx, packet, signer_id, field_id))
         await _keep(request, who, form)
     elif act == "delegate":
         to = _delegation(form)
-        await acted(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
+        await run_action(request, who, lambda ctx, packet: delegate(ctx, packet, signer_id, to, seen))
     elif act in ("approve", "sign"):
         await _finish(request, who, form)
     else:
-        raise refused(BadRequest, "no_act")
+        raise refusal(BadRequest, "no_act")
 
 
 async def _speak(request: AnyRequest, who: Inside, language: str) -> None:
     """Goes on in this language, in the answer to this request too."""
     here = context.of(request)
     token = here.token.reveal()
-    await at_desk(request, who, lambda desk: sessions.speak(desk.tx, token, language))
+    await in_context(request, who, lambda ctx: sessions.speak(ctx.tx, token, language))
     here.enter(replace(who.session, language=language), here.token)
 
 
@@ -167,20 +167,20 @@ async def _finish(request: AnyRequest, who: Inside, form: FormMultiDict) -> None
     approves, signer_id, ticked = text(form, "act") == "approve", who.signer.id, text(form, "consent")
     seen = circumstances(request, who)
     if not _agreed(who, form):
-        raise refused(BadRequest, "consent_approver" if approves else "consent")
+        raise refusal(BadRequest, "consent_approver" if approves else "consent")
     if ticked in i18n.LANGUAGES:  # that of the sentence as it was shown: another tab may have chosen another since
         seen = msgspec.structs.replace(seen, language=ticked)
     if approves:
-        await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
+        await run_action(request, who, lambda ctx, packet: approve(ctx, packet, signer_id, seen))
         return
-    office, given = context.of(request).deedbox.office, given_by(who, form)
+    services, given = context.of(request).deedbox.services, given_by(who, form)
     async with AsyncExitStack() as held:
-        signature, images = await by_hand.made(office, _by_hand(form, "signature"), held)
-        initials, more = None, list[Received]()
+        signature, images = await by_hand.store_mark(services, _by_hand(form, "signature"), held)
+        initials, more = None, list[ReceivedBlob]()
         if "initials" in form:
-            initials, more = await by_hand.made(office, _by_hand(form, "initials"), held)
+            initials, more = await by_hand.store_mark(services, _by_hand(form, "initials"), held)
         how = SigningAct(signature, given, seen, initials, [*images, *more])
-        await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
+        await run_action(request, who, lambda ctx, packet: sign.sign(ctx, packet, signer_id, how))
 
 
 def _by_hand(form: FormMultiDict, mark: str) -> _ByHand:
@@ -198,7 +198,7 @@ def _by_hand(form: FormMultiDict, mark: str) -> _ByHand:
         made: _ByHand = msgspec.convert(given, _ByHand)
         return made
     except msgspec.MsgspecError as error:
-        raise refused(BadRequest, "no_signature") from error
+        raise refusal(BadRequest, "no_signature") from error
 
 
 def _agreed(who: Inside, form: FormMultiDict) -> bool:
@@ -211,9 +211,9 @@ async def _keep(request: AnyRequest, who: Inside, form: Mapping[str, Any]) -> No
     given, token = given_by(who, form), context.of(request).token.reveal()
     unsigned = _unsigned(form)
 
-    def keep(desk: Desk, packet: Packet) -> None:
-        fill(desk, packet, who.signer.id, given)
-        sessions.keep_unsigned(desk.tx, token, unsigned)
+    def keep(ctx: ActionContext, packet: Packet) -> None:
+        fill(ctx, packet, who.signer.id, given)
+        sessions.store_unsigned(ctx.tx, token, unsigned)
 
     await done(request, who, keep)
 
@@ -230,20 +230,20 @@ def _delegation(form: FormMultiDict) -> Delegation:
     try:
         return msgspec.convert(given, Delegation)
     except msgspec.ValidationError as error:
-        raise refused(BadRequest, "delegation") from error
+        raise refusal(BadRequest, "delegation") from error
 
 
 def _bounded(form: FormMultiDict, name: str, most: int) -> str:
     given = text(form, name).strip()
     if len(given) > most:
-        raise refused(TooLarge, "too_long", most=str(most))
+        raise refusal(TooLarge, "too_long", most=str(most))
     return given
 
 
 async def _page(
     request: AnyRequest,
     *,
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
     typed: Mapping[str, Any] | None = None,
     over: bool = False,
 ) -> Response[Any]:
@@ -251,12 +251,12 @@ async def _page(
     who = await inside(request, demand_code=False)
     if screens.is_handed_over(who):
         return await screens.handed_over(request, who)
-    who = await looked(request)
+    who = await load_viewer(request)
     said = outcome(who.packet, who.signer, context.of(request).deedbox.clock.now())
     if screens.asks_code(who, said):
         return await screens.code(request, who, error)
     if said is not None:
-        return await screens.ended(request, who, said, error, over=over)
+        return await screens.show_end(request, who, said, error, over=over)
     if error is not None and typed is not None and typed.get("act") in screens.WAYS_OUT:
         return await screens.way_out(request, str(typed["act"]), who, error, typed)
     return await _signing(request, who, error, typed)
@@ -271,12 +271,12 @@ def _typed_before(who: Inside) -> dict[str, str]:
 
 
 async def _signing(
-    request: AnyRequest, who: Inside, error: DeedboxError | None, typed: Mapping[str, Any] | None
+    request: AnyRequest, who: Inside, error: ServiceError | None, typed: Mapping[str, Any] | None
 ) -> Response[Any]:
     """What there is to sign, with all that was typed."""
     deedbox, packet, signer = context.of(request).deedbox, who.packet, who.signer
     kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
-    files = await attachments.seen(request, who) if who.is_shown else []
+    files = await attachments.list_shown(request, who) if who.is_shown else []
     # The form for a code sends no fields: these stand as they were.
     sent = typed is not None and (typed.get("act") in _FILLED or typed.get("detach") or typed.get("language"))
     written = typed if sent else None

@@ -5,11 +5,11 @@ from typing import Any
 from litestar import Response, get
 from litestar.params import FromPath
 
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.web.http import context
-from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.auth import SIGNER, requires
 from deedbox.web.http.blob_response import file_response
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.query import QUERY
@@ -17,12 +17,12 @@ from deedbox.web.signer.inside import inside
 from deedbox.web.signer.session import DownloadQuery
 
 
-@get("/sign/{signer_id:str}/paper.pdf", opt={**door(SIGNER), QUERY: DownloadQuery}, include_in_schema=False)
+@get("/sign/{signer_id:str}/paper.pdf", opt={**requires(SIGNER), QUERY: DownloadQuery}, include_in_schema=False)
 async def paper(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:  # noqa: ARG001
     """The document, or with `document` another one of the packet."""
     deedbox, who = context.of(request).deedbox, await inside(request)
     if not who.is_shown:
-        raise refused(Conflict, "pages_over")
+        raise refusal(Conflict, "pages_over")
     wanted = context.of(request).query.document or who.packet.first.id
     found = [one for one in who.packet.documents if one.id == wanted]
     if not found:

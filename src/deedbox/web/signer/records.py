@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.constraints import Constraints, exactly_one
-from deedbox.kernel.redacted import Discreet
+from deedbox.kernel.redacted import Redacted
 from deedbox.pdf.fonts import Hand
 from deedbox.pdf.strokes import Side, Stroke
 from deedbox.signing.model import Field, Message, Role, Status
@@ -135,7 +135,7 @@ class SessionRecord(msgspec.Struct, frozen=True):
     """The packet whose documents are signed together; null for a document that is sent by itself."""
 
 
-class CodeBody(Discreet, frozen=True, forbid_unknown_fields=True):
+class CodeBody(Redacted, frozen=True, forbid_unknown_fields=True):
     code: Annotated[str, Meta(min_length=1, max_length=limits.ACCESS_CODE_CHARS)]
     """The code that was mailed, or the one that the sender told."""
 

@@ -9,17 +9,17 @@ from litestar.params import FromPath
 
 from deedbox import i18n
 from deedbox.i18n import refusals
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
-from deedbox.kernel.errors import Conflict, DeedboxError
+from deedbox.kernel.errors import Conflict, ServiceError
 from deedbox.signing import parties, sessions
 from deedbox.web.http import brand, context
-from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.auth import SIGNER, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.pages import go, long_page
 from deedbox.web.signer import attachments, embedding
-from deedbox.web.signer.inside import Inside, Outcome, inside, may_have_it, outcome
+from deedbox.web.signer.inside import Inside, SignerOutcome, inside, may_have_it, outcome
 
 WAYS_OUT = ("decline", "delegate")
 """The acts that have a screen of their own."""
@@ -27,12 +27,12 @@ _GOOD = ("signed", "approved", "finalizing", "completed")
 """Outcomes with which the signer's part is done."""
 
 
-def asks_code(who: Inside, outcome: Outcome | None) -> bool:
+def asks_code(who: Inside, outcome: SignerOutcome | None) -> bool:
     """Whether the code comes first: before the document, and before all that is told once it is signed."""
     return who.needs is not None and (outcome is None or outcome.name in _GOOD)
 
 
-def standing(who: Inside, now: datetime) -> str:
+def choose_screen(who: Inside, now: datetime) -> str:
     """Which screen the signing page shows: the code, the document, or what became of it."""
     said = outcome(who.packet, who.signer, now)
     return "code" if asks_code(who, said) else said.name if said else "open"
@@ -53,7 +53,7 @@ def _parts(who: Inside) -> int:
     return sum(len(one.fields) + sum(file.pages for file in one.files) for one in who.packet.documents)
 
 
-async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> Response[Any]:
+async def code(request: AnyRequest, who: Inside, error: ServiceError | None) -> Response[Any]:
     """Asks for the code that the sender wants."""
     deedbox = context.of(request).deedbox
     now, signer_id = deedbox.clock.now(), who.signer.id
@@ -74,13 +74,13 @@ async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> 
     )
 
 
-@get("/sign/{signer_id:str}/ways/decline", opt=door(SIGNER), include_in_schema=False)
+@get("/sign/{signer_id:str}/ways/decline", opt=requires(SIGNER), include_in_schema=False)
 async def decline_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
     """What follows when they do not sign, and where to say why."""
     return await _asked(request, signer_id, "decline")
 
 
-@get("/sign/{signer_id:str}/ways/delegate", opt=door(SIGNER), include_in_schema=False)
+@get("/sign/{signer_id:str}/ways/delegate", opt=requires(SIGNER), include_in_schema=False)
 async def delegate_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
     """To whom they pass it on, where the sender allows it."""
     return await _asked(request, signer_id, "delegate")
@@ -92,20 +92,20 @@ async def _asked(request: AnyRequest, signer_id: str, way: str) -> Response[Any]
     if who.needs or outcome(who.packet, who.signer, context.of(request).deedbox.clock.now()):
         return go(f"/sign/{signer_id}")
     if way == "delegate" and not who.can_delegate:
-        raise refused(Conflict, "no_delegation")
+        raise refusal(Conflict, "no_delegation")
     return await way_out(request, way, who, None, {})
 
 
 async def way_out(
-    request: AnyRequest, way: str, who: Inside, error: DeedboxError | None, typed: Mapping[str, Any]
+    request: AnyRequest, way: str, who: Inside, error: ServiceError | None, typed: Mapping[str, Any]
 ) -> Response[Any]:
     """The screen on which someone declines or passes it on, with all that was typed."""
     ends = parties.would_end(who.packet, who.signer.id)
     return await screen(request, f"signer/{way}.html", who, error, typed=typed, ends=ends)
 
 
-async def ended(
-    request: AnyRequest, who: Inside, found: Outcome, error: DeedboxError | None, *, over: bool
+async def show_end(
+    request: AnyRequest, who: Inside, found: SignerOutcome, error: ServiceError | None, *, over: bool
 ) -> Response[Any]:
     """What became of it; on a device that goes to someone else (`over`), nothing but that."""
     signer, packet, shown = who.signer, who.packet, who.is_shown and not over
@@ -117,7 +117,7 @@ async def ended(
         error,
         outcome=found,
         shown=shown,
-        files=await attachments.seen(request, who) if shown else [],
+        files=await attachments.list_shown(request, who) if shown else [],
         names={one.id: one.name for _, one in packet.signers()},
         next_names=[one.name for one in parties.waiting_for(packet)],
         signed_at=_written(who, signer.signed_at),
@@ -129,7 +129,7 @@ async def ended(
     )
 
 
-def _reason(who: Inside, found: Outcome) -> str | None:
+def _reason(who: Inside, found: SignerOutcome) -> str | None:
     """Why it ended, in the words of whoever ended it."""
     if found.name == "you_declined":
         return who.signer.decline_reason
@@ -147,17 +147,17 @@ def _written(who: Inside, at: str | None) -> str:
     return i18n.moment(who.signer.language, moment(at), who.signer.time_zone) if at else ""
 
 
-def watched(request: AnyRequest, who: Inside) -> dict[str, Any]:
+def watch_context(request: AnyRequest, who: Inside) -> dict[str, Any]:
     """What a page needs in order to notice that it is no longer the one to show."""
     now = context.of(request).deedbox.clock.now()
-    return {"standing": standing(who, now), "standing_at": f"/sign/{who.signer.id}"}
+    return {"standing": choose_screen(who, now), "standing_at": f"/sign/{who.signer.id}"}
 
 
 async def screen(
-    request: AnyRequest, template: str, who: Inside, error: DeedboxError | None, **values: Any
+    request: AnyRequest, template: str, who: Inside, error: ServiceError | None, **values: Any
 ) -> Response[Any]:
     """A page of the signer's, in the workspace's colours; a screen that was refused says why."""
-    values = {**watched(request, who), **values}
+    values = {**watch_context(request, who), **values}
     return await long_page(
         _parts(who),
         template,

@@ -9,7 +9,7 @@ from litestar import Response, get, post, put
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.i18n.refusals import refused
+from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.crypto import sha256
@@ -22,12 +22,12 @@ from deedbox.signing.actions.delegate import delegate as delegate_packet
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.actions.view import view_page
-from deedbox.signing.field_value import standing
+from deedbox.signing.field_value import current_value
 from deedbox.signing.model import Attachment, consent, first_page
 from deedbox.signing.packet_files import for_signers
 from deedbox.signing.store import links, people, sealed
 from deedbox.web.http import context, openapi
-from deedbox.web.http.auth import SIGNER, door
+from deedbox.web.http.auth import SIGNER, requires
 from deedbox.web.http.blob_response import PICTURE, PictureQuery, file_response, page_number, page_picture
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.query import QUERY
@@ -35,15 +35,15 @@ from deedbox.web.http.zip_response import zip_response
 from deedbox.web.signer import attachments, by_hand, values
 from deedbox.web.signer.inside import (
     Inside,
-    acted,
-    at_desk,
     circumstances,
     done,
     give_code,
+    in_context,
     inside,
-    looked,
-    need_sealed,
+    load_viewer,
     outcome,
+    require_seal,
+    run_action,
 )
 from deedbox.web.signer.records import (
     Acted,
@@ -61,7 +61,7 @@ from deedbox.web.signer.records import (
     ValuesBody,
 )
 
-_SIGNER: dict[str, Any] = {**door(SIGNER), openapi.ALSO: (409,)}
+_SIGNER: dict[str, Any] = {**requires(SIGNER), openapi.ALSO: (409,)}
 
 
 class DownloadQuery(msgspec.Struct, frozen=True):
@@ -73,10 +73,10 @@ class DownloadQuery(msgspec.Struct, frozen=True):
 
 @get("/sign/{signer_id:str}/session", opt=_SIGNER, summary="What there is to sign, and who signs", tags=["signer"])
 async def signer_session(request: AnyRequest, signer_id: FromPath[str]) -> SessionRecord:
-    who = await looked(request)
+    who = await load_viewer(request)
     deedbox = context.of(request).deedbox
     filled = await deedbox.db.read(lambda tx: people.values_of(tx, signer_id)) if who.is_shown else {}
-    attached = await attachments.seen(request, who) if who.is_shown else []
+    attached = await attachments.list_shown(request, who) if who.is_shown else []
     found = outcome(who.packet, who.signer, deedbox.clock.now())
     return _record(who, filled, attached, found.said if found else None)
 
@@ -103,7 +103,7 @@ async def signer_page(
     deedbox, token = context.of(request).deedbox, context.of(request).token
     number, who = page_number(page), await inside(request)
     if not who.is_shown:
-        raise refused(Conflict, "pages_over")
+        raise refusal(Conflict, "pages_over")
     shown = [(document, file) for document in who.packet.documents for file in document.files if file.id == file_id]
     if number is None or not shown or number > shown[0][1].pages:
         raise NotFound("There is no such page")
@@ -115,10 +115,10 @@ async def signer_page(
     position, width = first_page(document, file_id) + number, context.of(request).query.width
     picture = await page_picture(request, blob, position, width)
     if not who.session.viewed:
-        await looked(request)
+        await load_viewer(request)
     if not known:
         seen = circumstances(request, who)
-        await at_desk(request, who, lambda desk: view_page(desk, document, signer_id, token, at, seen))
+        await in_context(request, who, lambda ctx: view_page(ctx, document, signer_id, token, at, seen))
     return picture
 
 
@@ -126,7 +126,7 @@ async def signer_page(
 async def keep_fields(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[ValuesBody]) -> Done:
     who = await inside(request)
     given = values.sent(who.fields, data.values, who.signer.language)
-    await done(request, who, lambda desk, packet: fill(desk, packet, signer_id, given))
+    await done(request, who, lambda ctx, packet: fill(ctx, packet, signer_id, given))
     return Done()
 
 
@@ -139,19 +139,19 @@ async def keep_fields(request: AnyRequest, signer_id: FromPath[str], data: JSONB
     request_max_body_size=limits.SIGNING_BODY_BYTES,
 )
 async def complete(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[CompleteBody]) -> Acted:
-    who, office = await inside(request), context.of(request).deedbox.office
+    who, services = await inside(request), context.of(request).deedbox.services
     if not data.consent:
-        raise refused(BadRequest, "consent_approver" if who.signer.role == "approver" else "consent")
+        raise refusal(BadRequest, "consent_approver" if who.signer.role == "approver" else "consent")
     if data.signature is None:
         seen = circumstances(request, who)
-        approved = await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
+        approved = await run_action(request, who, lambda ctx, packet: approve(ctx, packet, signer_id, seen))
         return Acted("approved", approved.status)
     given = values.sent(who.fields, data.values, who.signer.language)
     async with AsyncExitStack() as held:
-        signature, images = await by_hand.made(office, data.signature, held)
-        initials, more = await by_hand.made(office, data.initials, held) if data.initials else (None, [])
+        signature, images = await by_hand.store_mark(services, data.signature, held)
+        initials, more = await by_hand.store_mark(services, data.initials, held) if data.initials else (None, [])
         act = SigningAct(signature, given, circumstances(request, who), initials, [*images, *more])
-        signed = await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, act))
+        signed = await run_action(request, who, lambda ctx, packet: sign.sign(ctx, packet, signer_id, act))
     return Acted("signed", signed.status)
 
 
@@ -165,8 +165,8 @@ async def complete(request: AnyRequest, signer_id: FromPath[str], data: JSONBody
 async def decline(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[DeclineBody]) -> Acted:
     who = await inside(request)
     seen = circumstances(request, who)
-    declined = await acted(
-        request, who, lambda desk, packet: decline_packet(desk, packet, signer_id, data.reason, seen)
+    declined = await run_action(
+        request, who, lambda ctx, packet: decline_packet(ctx, packet, signer_id, data.reason, seen)
     )
     return Acted("declined", declined.status)
 
@@ -181,7 +181,7 @@ async def decline(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[
 async def delegate(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[Delegation]) -> Acted:
     who = await inside(request)
     seen = circumstances(request, who)
-    after = await acted(request, who, lambda desk, packet: delegate_packet(desk, packet, signer_id, data, seen))
+    after = await run_action(request, who, lambda ctx, packet: delegate_packet(ctx, packet, signer_id, data, seen))
     return Acted("delegated", after.status)
 
 
@@ -202,7 +202,7 @@ async def signer_download(request: AnyRequest, signer_id: FromPath[str]) -> Resp
     """Of a packet, a zip file of all sealed files and certificates; with `document`, one sealed file."""
     deedbox, who = context.of(request).deedbox, await inside(request)
     wanted = context.of(request).query.document or None
-    need_sealed(who)
+    require_seal(who)
     if wanted is None and not who.packet.lone:
         files = await deedbox.db.read(lambda tx: for_signers(tx, who.packet))
         return await zip_response(request, files, who.packet.title)
@@ -226,7 +226,7 @@ def _record(
         party=SessionParty(party.name, party.order),
         needs=who.needs,
         files=[SessionFile(file.id, file.name, file.pages, file.sizes) for one in shown for file in one.files],
-        fields=[msgspec.structs.replace(field, value=standing(field, given)) for field in fields],
+        fields=[msgspec.structs.replace(field, value=current_value(field, given)) for field in fields],
         attachments=[attachments.shown(one) for one in attached],
         consent_text=consent(packet, signer),
         outcome=outcome,

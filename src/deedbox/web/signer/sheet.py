@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from deedbox.signing import show_if
-from deedbox.signing.answers import answered, groups
-from deedbox.signing.field_value import BY_HAND, kept, printed, standing
+from deedbox.signing.answers import fill_in, groups
+from deedbox.signing.field_value import BY_HAND, current_value, format_value, normalize
 from deedbox.signing.model import Attachment, Document, Field, first_page
 from deedbox.web.signer import values
 from deedbox.web.signer.inside import Inside
@@ -19,7 +19,7 @@ _LINE = 0.012
 """Of the page's height: fields whose middles are not farther apart stand in one line."""
 
 
-class Row(NamedTuple):
+class SheetRow(NamedTuple):
     """A field of the form, what stands in its box, and of a day how the language says it.
 
     Radio buttons come as one, with all of their group; of each of those, the name that the form has for the group."""
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     said: str
     shown: bool = True
     """Whether its condition holds; one whose condition does not is in the form all the same, and not sent."""
-    choices: Sequence["Row"] = ()
+    choices: Sequence["SheetRow"] = ()
 
     @property
     def boxes(self) -> list[Field]:
@@ -57,8 +57,8 @@ class Other(NamedTuple):
     said: str
 
 
-class Sheet(NamedTuple):
-    rows: Sequence[Row]
+class SigningSheet(NamedTuple):
+    rows: Sequence[SheetRow]
     by_hand: Mapping[str, Sequence[Field]]
     """Where the signature and the initials stand."""
     others: Sequence[Other]
@@ -68,17 +68,17 @@ class Sheet(NamedTuple):
 
 def sheet(
     who: Inside, filled: Mapping[str, str], files: Sequence[Attachment], typed: Mapping[str, Any] | None, now: str
-) -> Sheet:
+) -> SigningSheet:
     """The form by what the signer has kept, typed and given."""
     given = given_by(who, typed) if typed is not None else {}
     own = {field.id: field for field in _fields(who)}
     stands = {
         **filled,
-        **{field_id: kept(own[field_id], value) for field_id, value in given.items()},
+        **{field_id: normalize(own[field_id], value) for field_id, value in given.items()},
         **{one.field_id: one.sha256 for one in files if one.signer_id == who.signer.id},
     }
     possible = _in_reading_order(who)
-    return Sheet(
+    return SigningSheet(
         rows=_rows(who, possible, stands, typed, now),
         by_hand={kind: [field for field in possible if field.type == kind] for kind in BY_HAND},
         others=others(who, who.packet.documents),
@@ -98,7 +98,7 @@ def given_by(who: Inside, form: Mapping[str, Any]) -> dict[str, str]:
     for group in groups(fields).values():
         if form.get(_group_name(group)) in {field.id for field in group}:
             given[str(form[_group_name(group)])] = "true"
-    return values.typed(fields, given, who.signer.language)
+    return values.read_values(fields, given, who.signer.language)
 
 
 def homes(who: Inside) -> dict[str, Home]:
@@ -149,10 +149,10 @@ def _lines(who: Inside) -> list[list[Field]]:
 
 def _rows(
     who: Inside, possible: Sequence[Field], stands: Mapping[str, str], typed: Mapping[str, Any] | None, now: str
-) -> list[Row]:
+) -> list[SheetRow]:
     standing_in, shown = dict[str, str](), set[str]()
     for document in who.packet.documents:
-        fields = answered(document, who.party, who.signer, stands, now)
+        fields = fill_in(document, who.party, who.signer, stands, now)
         shown |= show_if.shown(fields)
         standing_in |= {field.id: field.value or "" for field in fields}
     names = {one.id: _group_name(group) for group in groups(_fields(who)).values() for one in group}
@@ -160,30 +160,30 @@ def _rows(
 
     def value(field: Field) -> str:
         # In one that is hidden stands what will be there once it is shown.
-        return standing_in[field.id] if field.id in shown else standing(field, stands) or field.default or ""
+        return standing_in[field.id] if field.id in shown else current_value(field, stands) or field.default or ""
 
     rows = []
     for field in possible:
         if field.id in first:
-            choices = [Row(one, value(one), names[one.id], one.id in shown) for one in first[field.id]]
-            rows.append(Row(field, "", "", any(choice.shown for choice in choices), choices))
+            choices = [SheetRow(one, value(one), names[one.id], one.id in shown) for one in first[field.id]]
+            rows.append(SheetRow(field, "", "", any(choice.shown for choice in choices), choices))
         elif not field.is_button and field.type not in BY_HAND:
             # What is filled in for those who leave it empty is not theirs yet.
-            offered = field.read_only or field.type not in OWN or standing(field, stands) or field.default
+            offered = field.read_only or field.type not in OWN or current_value(field, stands) or field.default
             row = _row(field, value(field) if offered else "", typed, who.signer.language)
             rows.append(row._replace(shown=field.id in shown))
     return rows
 
 
-def _row(field: Field, stands: str, typed: Mapping[str, Any] | None, language: str) -> Row:
+def _row(field: Field, stands: str, typed: Mapping[str, Any] | None, language: str) -> SheetRow:
     """What stands in the field's box: what was typed, else what is kept or offered, numbers as the language writes."""
     value = stands
     if typed is not None and not field.read_only and field.id in typed:
         value = str(typed.get(field.id, ""))
     elif field.type == "number" or (field.read_only and field.type in ("date", "date_signed")):
-        value = printed(field.type, value, language)
-    said = printed(field.type, value, language)
-    return Row(field, value, said if field.type == "date" and said != value else "")
+        value = format_value(field.type, value, language)
+    said = format_value(field.type, value, language)
+    return SheetRow(field, value, said if field.type == "date" and said != value else "")
 
 
 def others(who: Inside, documents: Sequence[Document], *, and_own: bool = False) -> list[Other]:
@@ -195,7 +195,7 @@ def others(who: Inside, documents: Sequence[Document], *, and_own: bool = False)
     for field in (field for document in documents for field in document.fields):
         if not field.value or field.id in mine or field.id not in shown or field.type == "attachment":
             continue
-        said = printed(field.type, field.value, who.signer.language)
+        said = format_value(field.type, field.value, who.signer.language)
         if field.type in BY_HAND:
             said = people.get(field.value, "")
         elif field.type == "checkbox" or field.is_button:

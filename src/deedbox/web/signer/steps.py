@@ -9,7 +9,7 @@ from deedbox.signing.field_value import options_on_page
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Attachment, Document, Field
 from deedbox.web.signer.inside import Inside
-from deedbox.web.signer.sheet import Home, Row, Sheet, homes
+from deedbox.web.signer.sheet import Home, SheetRow, SigningSheet, homes
 
 _FLAGS = {"checkbox": "tick", "radio": "choose", "select": "choose", "date": "date", "attachment": "file"}
 """What the mark of a field says while it is its turn, where it is not simply filled in."""
@@ -26,11 +26,11 @@ _REFUSALS = {
 }
 
 
-class Step(NamedTuple):
+class SigningStep(NamedTuple):
     """A field to be filled in; without a row, a document that is only read."""
 
     document: Document
-    row: Row | None
+    row: SheetRow | None
     boxes: Sequence[Mapping[str, Any]] = ()
     page: int = 0
     file: Attachment | None = None
@@ -51,7 +51,7 @@ class Step(NamedTuple):
         return (self.row.field.value or self.row.field.default or "") if self.row else ""
 
 
-class Mark(NamedTuple):
+class HandwrittenStep(NamedTuple):
     """What is written by hand: the signature or the initials, with all their boxes."""
 
     kind: str
@@ -68,24 +68,24 @@ class OtherMark(NamedTuple):
     box: Mapping[str, Any]
 
 
-def steps(who: Inside, sheet: Sheet, files: Sequence[Attachment]) -> Iterator[Step]:
+def steps(who: Inside, sheet: SigningSheet, files: Sequence[Attachment]) -> Iterator[SigningStep]:
     """Field by field, as one reads; and each document in which nothing can be done but read, in its place."""
     given = {one.field_id: one for one in files if one.signer_id == who.signer.id}
-    at, found = homes(who), dict[str, list[Step]]()
+    at, found = homes(who), dict[str, list[SigningStep]]()
     for row in sheet.rows:
         home = at[row.field.file_id]
         boxes = [_box(home, field) for field in row.boxes]
-        step = Step(home.document, row, boxes, home.page(row.field), given.get(row.field.id))
+        step = SigningStep(home.document, row, boxes, home.page(row.field), given.get(row.field.id))
         found.setdefault(home.document.id, []).append(step)
     signed = {at[field.file_id].document.id for fields in sheet.by_hand.values() for field in fields}
     for document in who.packet.documents:
         own = found.get(document.id, [])
         yield from own
         if all(step.fixed for step in own) and document.id not in signed and not who.packet.lone:
-            yield Step(document, None)
+            yield SigningStep(document, None)
 
 
-def marks(who: Inside, sheet: Sheet) -> list[Mark]:
+def marks(who: Inside, sheet: SigningSheet) -> list[HandwrittenStep]:
     """What the signer writes by hand: initials where there are fields for them, and always the signature."""
     if who.signer.role != "signer":
         return []
@@ -93,7 +93,7 @@ def marks(who: Inside, sheet: Sheet) -> list[Mark]:
     return [_mark(who, kind, sheet.by_hand[kind], offered[kind]) for kind in offered if _asked(kind, sheet)]
 
 
-def others(who: Inside, sheet: Sheet) -> list[OtherMark]:
+def others(who: Inside, sheet: SigningSheet) -> list[OtherMark]:
     """What others have filled in, with its place."""
     at = homes(who)
     return [
@@ -139,13 +139,13 @@ def _options(home: Home, field: Field) -> list[dict[str, Any]]:
     ]
 
 
-def _asked(kind: str, sheet: Sheet) -> bool:
+def _asked(kind: str, sheet: SigningSheet) -> bool:
     return kind == "signature" or bool(sheet.by_hand[kind])
 
 
-def _mark(who: Inside, kind: str, fields: Sequence[Field], offered: str) -> Mark:
+def _mark(who: Inside, kind: str, fields: Sequence[Field], offered: str) -> HandwrittenStep:
     at = homes(who)
     if not fields:
-        return Mark(kind, [], who.packet.documents[-1].id, None, offered)
+        return HandwrittenStep(kind, [], who.packet.documents[-1].id, None, offered)
     boxes, first = [_box(at[field.file_id], field) for field in fields], at[fields[0].file_id]
-    return Mark(kind, boxes, first.document.id, first.page(fields[0]), offered)
+    return HandwrittenStep(kind, boxes, first.document.id, first.page(fields[0]), offered)

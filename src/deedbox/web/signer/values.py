@@ -9,7 +9,7 @@ from deedbox.signing.field_value import fault_of
 from deedbox.signing.model import Field
 
 
-def typed(fields: Sequence[Field], values: Mapping[str, str], language: str) -> dict[str, str]:
+def read_values(fields: Sequence[Field], values: Mapping[str, str], language: str) -> dict[str, str]:
     """What a person has typed on a page of this language; the plain form where the language reads nothing."""
     found = dict(values)
     for field in _numbers(fields, values):
@@ -27,11 +27,11 @@ def sent(fields: Sequence[Field], values: Mapping[str, str], language: str) -> d
         text = values[field.id]
         local, plain = numbers.read(language, text), numbers.plain(text)
         if local and plain and local != plain:
-            first, second = numbers.ungrouped(language, local), numbers.ungrouped(language, plain)
+            first, second = numbers.format_ungrouped(language, local), numbers.format_ungrouped(language, plain)
             faults.append(fault_of(field, "number_two_ways", text=text.strip(), first=first, second=second))
     if faults:
         raise wrong_values(faults)
-    return typed(fields, values, language)
+    return read_values(fields, values, language)
 
 
 def _numbers(fields: Sequence[Field], values: Mapping[str, str]) -> list[Field]:

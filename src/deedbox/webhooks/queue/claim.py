@@ -8,7 +8,7 @@ from deedbox.webhooks.hook import DeliveryStatus, Scheme
 from deedbox.webhooks.store import AttemptRow
 
 
-class Endpoint(msgspec.Struct, frozen=True):
+class WebhookEndpoint(msgspec.Struct, frozen=True):
     """A subscription that may be sent to."""
 
     hook_id: str
@@ -19,18 +19,18 @@ class Endpoint(msgspec.Struct, frozen=True):
     """The last attempt failed, or none has ever succeeded: it may have fewer at a time."""
 
 
-class Room(msgspec.Struct, frozen=True):
+class AttemptSlots(msgspec.Struct, frozen=True):
     """How many more attempts this process can have under way, and how many of them at failing endpoints."""
 
     most: int
     failing: int
 
-    def of(self, endpoint: Endpoint) -> int:
+    def of(self, endpoint: WebhookEndpoint) -> int:
         return min(self.most, self.failing) if endpoint.failing else self.most
 
-    def without(self, claims: "Sequence[Claim]") -> "Room":
+    def without(self, claims: "Sequence[Claim]") -> "AttemptSlots":
         failing = sum(claim.endpoint.failing for claim in claims)
-        return Room(self.most - len(claims), self.failing - failing)
+        return AttemptSlots(self.most - len(claims), self.failing - failing)
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -44,10 +44,10 @@ class Claim(msgspec.Struct, frozen=True):
     """Attempts that have ended. One that a dead process had begun is not counted: it is made again."""
     claims: int
     """Grows with every claim, so that a worker whose lease has lapsed changes nothing."""
-    endpoint: Endpoint
+    endpoint: WebhookEndpoint
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class AttemptOutcome(msgspec.Struct, frozen=True):
     """The end of an attempt: its row, the delivery's next status and when that is due."""
 
     claim: Claim

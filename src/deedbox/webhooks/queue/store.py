@@ -7,7 +7,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.jobs import Backlog
-from deedbox.webhooks.queue.claim import Claim, Endpoint, Outcome, Room
+from deedbox.webhooks.queue.claim import AttemptOutcome, AttemptSlots, Claim, WebhookEndpoint
 from deedbox.webhooks.store import add_attempt
 
 # From one subscription with something to send to the next, however much each of them has.
@@ -56,7 +56,7 @@ def due_hooks(tx: Tx, now: datetime) -> list[str]:
     return [row[0] for row in tx.all(_WAITING, now=now.timestamp())]
 
 
-def claim(tx: Tx, worker: str, hook_id: str, room: Room, now: datetime) -> list[Claim]:
+def claim(tx: Tx, worker: str, hook_id: str, room: AttemptSlots, now: datetime) -> list[Claim]:
     """Some of the subscription's deliveries that are due, leased to this worker; with those that are under way in
     any process, never more than its endpoint may have at a time."""
     endpoint = _endpoint(tx, hook_id)
@@ -83,7 +83,7 @@ def claim(tx: Tx, worker: str, hook_id: str, room: Room, now: datetime) -> list[
     return [Claim(*(*row, endpoint)) for row in rows]
 
 
-def _endpoint(tx: Tx, hook_id: str) -> Endpoint | None:
+def _endpoint(tx: Tx, hook_id: str) -> WebhookEndpoint | None:
     """The subscription, held until the end of the transaction; None if it is not active, or another worker has it."""
     lock = "for no key update skip locked" if tx.dialect == "postgres" else ""
     row = tx.one(
@@ -91,10 +91,10 @@ def _endpoint(tx: Tx, hook_id: str) -> Endpoint | None:
         f" from hooks where id = :id and status = 'active' {lock}",
         id=hook_id,
     )
-    return Endpoint(row[0], row[1], row[2], bytes(row[3]), bool(row[4])) if row else None
+    return WebhookEndpoint(row[0], row[1], row[2], bytes(row[3]), bool(row[4])) if row else None
 
 
-def end(tx: Tx, worker: str, outcome: Outcome, now: datetime) -> bool:
+def end(tx: Tx, worker: str, outcome: AttemptOutcome, now: datetime) -> bool:
     """Whether the outcome was written down: not if the lease has lapsed and another worker has the delivery."""
     claim, attempt = outcome.claim, outcome.attempt
     ended = outcome.status in ("delivered", "failed")
@@ -124,7 +124,7 @@ def end(tx: Tx, worker: str, outcome: Outcome, now: datetime) -> bool:
 _SAME_TARGET = "where id = :id and target_url = :target_url"
 
 
-def _note_success(tx: Tx, endpoint: Endpoint, now: datetime) -> None:
+def _note_success(tx: Tx, endpoint: WebhookEndpoint, now: datetime) -> None:
     # Written once a second at most: every delivery would otherwise wait for the one row.
     tx.run(
         f"update hooks set last_success_at = :now, consecutive_failures = 0, failing_since = null {_SAME_TARGET}"
@@ -135,7 +135,7 @@ def _note_success(tx: Tx, endpoint: Endpoint, now: datetime) -> None:
     )
 
 
-def _note_failure(tx: Tx, endpoint: Endpoint, now: datetime, *, gone: bool) -> None:
+def _note_failure(tx: Tx, endpoint: WebhookEndpoint, now: datetime, *, gone: bool) -> None:
     known = {"id": endpoint.hook_id, "target_url": endpoint.target_url}
     row = tx.one(f"select failing_since, last_failure_at from hooks {_SAME_TARGET}", **known)
     if row is None:

@@ -9,7 +9,7 @@ import psycopg
 from deedbox.kernel import log
 from deedbox.kernel.db import Row
 from deedbox.kernel.db.postgres import connect
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.search.index.postgres.store import graphs as graph_indexes
 from deedbox.search.index.postgres.store import indexes as index_rows
 
@@ -48,7 +48,7 @@ class Graphs:
     def _make(self, index_id: int, dimensions: int) -> None:
         try:
             self._make_alone(index_id, dimensions)
-        except (psycopg.Error, DeedboxError) as error:
+        except (psycopg.Error, ServiceError) as error:
             if not self._closed:
                 log.warning("the graph of an index cannot be made: its searches take longer", reason=str(error))
         finally:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, TypeVar
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unavailable
-from deedbox.search.index import ANYTHING, Candidate, Change, Hit, IndexUnusable, Legs, Place, Sieve
+from deedbox.search.index import ANYTHING, Candidate, Hit, IndexChange, IndexUnusable, Legs, Place, Sieve
 from deedbox.search.index.bits import Floats
 from deedbox.search.index.postgres.graphs import Graphs
-from deedbox.search.index.postgres.snapshot import Snapshot
+from deedbox.search.index.postgres.snapshot import PostgresSnapshot
 from deedbox.search.index.postgres.store import indexes as index_rows
 from deedbox.search.index.postgres.store.indexes import IndexRow
 from deedbox.search.index.postgres.write import write
@@ -75,7 +75,7 @@ class PostgresIndex:
         if seen is not None and large and not seen.graph and not self._building:
             self._graphs.want(seen.id, seen.dimensions)
 
-    def apply(self, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+    def apply(self, changes: Iterable[IndexChange], watermark: int, since: int | None = None) -> None:
         """Makes the changes, in transactions of a bounded size: each goes as far as its last change's number."""
         reached, self._building = self.watermark if since is None else since, True
         try:
@@ -128,11 +128,11 @@ class PostgresIndex:
             index = index_rows.find(tx, self._place)
             if (index.watermark if index else 0) < mark:
                 raise Unavailable("The index is being rebuilt. Try again in a moment.")
-            return search(Snapshot(tx, index or index_rows.empty(self._dimensions), query))
+            return search(PostgresSnapshot(tx, index or index_rows.empty(self._dimensions), query))
 
         return self._db.read_here(run)
 
-    def _written(self, batch: list[Change], since: int, watermark: int) -> bool:
+    def _written(self, batch: list[IndexChange], since: int, watermark: int) -> bool:
         """Whether the batch was written: not if the index is elsewhere than at `since`."""
 
         def run(tx: Tx) -> bool:
@@ -147,9 +147,9 @@ class PostgresIndex:
         return self._db.write_here(run, isolation="repeatable read")
 
 
-def _batches(changes: Iterable[Change]) -> Iterator[tuple[list[Change], bool]]:
+def _batches(changes: Iterable[IndexChange]) -> Iterator[tuple[list[IndexChange], bool]]:
     """The changes in batches of a bounded number of chunks, at least one, and whether another follows."""
-    batch: list[Change] = []
+    batch: list[IndexChange] = []
     size = 0
     for change in changes:
         if batch and size + len(change.entries) > limits.INDEX_WRITE_CHUNKS:

@@ -55,7 +55,7 @@ class PostgresIndexes:
         self._graphs.close()
 
     def _sweep_abandoned(self) -> None:
-        for index_id in self._db.read_here(index_rows.abandoned):
+        for index_id in self._db.read_here(index_rows.list_abandoned):
             self._sweep(index_id)
 
     def _sweep(self, index_id: int) -> None:

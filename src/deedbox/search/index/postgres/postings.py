@@ -18,7 +18,7 @@ Ordinals = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPostings:
     """Postings as the table takes them: a term in a block, and all that is new there, in hexadecimal."""
 
     terms: list[int]
@@ -26,18 +26,18 @@ class Written:
     written: list[str]
 
 
-def of_chunks(ordinals: Iterable[int], said: Iterable[Numbers]) -> Written:
+def of_chunks(ordinals: Iterable[int], said: Iterable[Numbers]) -> WrittenPostings:
     """The postings of chunks, by the terms of each."""
     return _written([_of_chunk(ordinal, terms) for ordinal, terms in zip(ordinals, said, strict=True)])
 
 
-def of_uploads(ordinals: Iterable[int], said: Iterable[Numbers]) -> Written:
+def of_uploads(ordinals: Iterable[int], said: Iterable[Numbers]) -> WrittenPostings:
     """The postings of uploads, by the ids of the words of each."""
     made = _written([_of_chunk(ordinal, ids) for ordinal, ids in zip(ordinals, said, strict=True)])
-    return Written([-term for term in made.terms], made.blocks, made.written)
+    return WrittenPostings([-term for term in made.terms], made.blocks, made.written)
 
 
-def _written(pieces: list[tuple[NDArray[np.uint64], NDArray[np.void]]]) -> Written:
+def _written(pieces: list[tuple[NDArray[np.uint64], NDArray[np.void]]]) -> WrittenPostings:
     keys = np.concatenate([np.zeros(0, np.uint64), *(keys for keys, _ in pieces)])
     records = np.concatenate([np.zeros(0, POSTING), *(records for _, records in pieces)])
     order = np.argsort(keys, kind="stable")
@@ -45,7 +45,7 @@ def _written(pieces: list[tuple[NDArray[np.uint64], NDArray[np.void]]]) -> Writt
     begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.zeros(0, np.intp)
     edges = [*(begins * (2 * POSTING.itemsize)).tolist(), len(digits)]
     written = [digits[begin:end] for begin, end in itertools.pairwise(edges)]
-    return Written(*_terms_and_blocks(keys[begins]), written)
+    return WrittenPostings(*_terms_and_blocks(keys[begins]), written)
 
 
 def places(chunks: Iterable[Row]) -> tuple[list[int], list[int]]:
@@ -57,9 +57,9 @@ def places(chunks: Iterable[Row]) -> tuple[list[int], list[int]]:
     return _terms_and_blocks(np.unique(np.concatenate([np.zeros(0, np.uint64), *keys])))
 
 
-def without(rows: Iterable[Row], gone: Ordinals) -> Written:
+def without(rows: Iterable[Row], gone: Ordinals) -> WrittenPostings:
     """The postings of these rows (term, block, postings) without the chunks that are gone."""
-    left = Written([], [], [])
+    left = WrittenPostings([], [], [])
     for term, block, blob in rows:
         records = np.frombuffer(blob, POSTING)
         kept = records[~np.isin(_ordinals(block, records), gone)]

@@ -8,7 +8,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.traces import span
 from deedbox.search.index import ANYTHING, Candidate, Hit, Sieve, bits, bm25
-from deedbox.search.index.analysis import asked, forms
+from deedbox.search.index.analysis import forms, query_terms
 from deedbox.search.index.bits import Floats
 from deedbox.search.index.languages import LATIN, mark
 from deedbox.search.index.postgres.postings import POSTING, ordinals
@@ -17,7 +17,7 @@ from deedbox.search.index.postgres.store import chunks as chunk_rows
 from deedbox.search.index.postgres.store import terms as term_rows
 from deedbox.search.index.postgres.store.chunks import ChunkRow
 from deedbox.search.index.postgres.store.indexes import IndexRow
-from deedbox.search.index.postgres.word_list import WordList
+from deedbox.search.index.postgres.word_list import PostgresWordList
 from deedbox.search.index.postgres.word_scores import Mask, WordScores, groups
 from deedbox.search.index.postgres.write import written
 from deedbox.search.index.terms import number
@@ -26,7 +26,7 @@ _MARKS = {language: number(mark(language)) for language in LATIN}
 """The terms that tell in which language a chunk is."""
 
 
-class Snapshot:
+class PostgresSnapshot:
     """The searches of an index, as one transaction sees it. They are for a query, if it is known already."""
 
     def __init__(self, tx: Tx, index: IndexRow, query: str) -> None:
@@ -99,7 +99,7 @@ class Snapshot:
     def _said(self, query: str, top: int, only: Collection[str] | None, sieve: Sieve) -> dict[int, float]:
         """The scores of the best by their words, by ordinal."""
         index, spoken = self._index, self._spoken(query)
-        words = asked(query, spoken, self._word_list(spoken, only).begun)
+        words = query_terms(query, spoken, self._word_list(spoken, only).begun)
         numbers = {term: number(term) for word in words for term in (*word.terms, *word.names)}
         lengths = self._postings.lengths(numbers.values())
         having = {term: lengths[known] // POSTING.itemsize for term, known in numbers.items()}
@@ -124,13 +124,13 @@ class Snapshot:
     def _spoken(self, query: str) -> list[str]:
         """The languages of the chunks besides English."""
         # One statement reads these and the lengths of the query's terms, which depend on the languages.
-        words = asked(f"{self._query} {query}", LATIN)
+        words = query_terms(f"{self._query} {query}", LATIN)
         terms = {number(term) for word in words for term in (*word.terms, *word.names)}
         found = self._postings.lengths({*_MARKS.values(), *terms})
         return [language for language, known in _MARKS.items() if found[known]]
 
-    def _word_list(self, spoken: list[str], only: Collection[str] | None) -> WordList:
-        return WordList(self._tx, self._index, self._postings, spoken, self._allowed(only))
+    def _word_list(self, spoken: list[str], only: Collection[str] | None) -> PostgresWordList:
+        return PostgresWordList(self._tx, self._index, self._postings, spoken, self._allowed(only))
 
     def _sieved(self, sieve: Sieve, spoken: list[str], allowed: Mask) -> Mask:
         """Those of the allowed chunks that pass."""

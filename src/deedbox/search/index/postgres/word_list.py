@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.search.index import spelling
-from deedbox.search.index.analysis import asked, plain
+from deedbox.search.index.analysis import plain, query_terms
 from deedbox.search.index.postgres.postings import POSTING, ordinals
 from deedbox.search.index.postgres.read_postings import Postings
 from deedbox.search.index.postgres.store import words as word_rows
@@ -14,7 +14,7 @@ from deedbox.search.index.postgres.word_scores import Mask
 from deedbox.search.index.terms import number
 
 
-class WordList:
+class PostgresWordList:
     """The words at one moment, of those uploads whose chunks are allowed; of all, if it is not said which."""
 
     def __init__(self, tx: Tx, index: IndexRow, postings: Postings, spoken: list[str], allowed: Mask | None) -> None:
@@ -23,7 +23,7 @@ class WordList:
 
     def begun(self, start: str) -> list[str]:
         """The words that begin so: those that most uploads have, then by the alphabet."""
-        found = self._counts(word_rows.begun(self._tx, self._index, start))
+        found = self._counts(word_rows.find_by_prefix(self._tx, self._index, start))
         known = sorted((word for word in found if found[word]), key=lambda word: (-found[word], word))
         return known[: limits.PREFIX_WORDS]
 
@@ -35,7 +35,7 @@ class WordList:
         if self._allowed is not None:  # all at once: who may see a word is told by its postings
             doubtful = [word for word in words if spelling.is_doubtful(plain(word).strip())]
             self._postings.rows({each for word in doubtful for each in known & numbers[word]})
-        return spelling.corrected(words, lambda word: self._knows(known & self._numbers(word)), self._alike)
+        return spelling.correct(words, lambda word: self._knows(known & self._numbers(word)), self._alike)
 
     def _alike(self, word: str, most: int) -> dict[str, int]:
         """The words that differ from this one in so few letters, and how many uploads have each."""
@@ -44,7 +44,7 @@ class WordList:
 
     def _numbers(self, word: str) -> set[int]:
         """The terms of the word, in texts and in names."""
-        return {number(term) for each in asked(word, self._spoken) for term in (*each.terms, *each.names)}
+        return {number(term) for each in query_terms(word, self._spoken) for term in (*each.terms, *each.names)}
 
     def _knows(self, known: Iterable[int]) -> bool:
         """Whether an upload has one of these terms, which the index has."""

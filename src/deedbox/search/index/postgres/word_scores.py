@@ -10,7 +10,7 @@ from deedbox.kernel.db import Row
 from deedbox.search.index import bm25
 from deedbox.search.index.bits import Scores
 from deedbox.search.index.postgres.postings import POSTING, Ordinals
-from deedbox.search.index.terms import Terms
+from deedbox.search.index.terms import ChunkTerms
 
 Mask = NDArray[np.bool_]
 
@@ -38,7 +38,7 @@ class WordScores:
     def __init__(self, weights: Mapping[int, float], average: float, ordinals: int, allowed: Mask | None) -> None:
         self._weights = weights
         """In the order of the query."""
-        self._damping = bm25.damping(bm25.LENGTHS, average)
+        self._damping = bm25.length_factor(bm25.LENGTHS, average)
         self._sums = np.zeros(ordinals)
         self._allowed = allowed
         self._parts: dict[int, tuple[Ordinals, Scores]] = {}
@@ -74,7 +74,7 @@ class WordScores:
         ends = np.cumsum(lengths, dtype=np.int64)
         stream = np.frombuffer(b"".join(said), "<u4")
         wanted = [term for term in self._weights if term not in self._parts]
-        found = Terms(ends - lengths, lengths, stream).counts(np.arange(len(said)), np.array(wanted, np.uint32))
+        found = ChunkTerms(ends - lengths, lengths, stream).counts(np.arange(len(said)), np.array(wanted, np.uint32))
         ordinals, codes = np.array(chunks, np.int64), bm25.length_codes(lengths)
         for term, counts in zip(wanted, found.T, strict=True):
             having = counts > 0

@@ -8,7 +8,7 @@ import numpy as np
 from deedbox.kernel.db import Tx, Value
 from deedbox.search.chunks.store import Logged
 from deedbox.search.entries import entries
-from deedbox.search.index import Change, Entry, analysis, bits, terms
+from deedbox.search.index import ChunkEntry, IndexChange, analysis, bits, terms
 from deedbox.search.index.postgres import postings
 from deedbox.search.index.postgres.store import chunks as chunk_rows
 from deedbox.search.index.postgres.store import indexes as index_rows
@@ -27,7 +27,7 @@ def follow(tx: Tx, logged: Logged) -> None:
     index = index_rows.find(tx, place)
     if (index.watermark if index else 0) != logged.before:
         return
-    added: list[Entry] = []
+    added: list[ChunkEntry] = []
     if logged.chunk_set_id is not None:
         dimensions = index.dimensions if index else 0
         added = entries(tx, logged.recipe, logged.upload_id, logged.chunk_set_id, dimensions)
@@ -36,10 +36,10 @@ def follow(tx: Tx, logged: Logged) -> None:
             return
         index = index_rows.add(tx, place, len(added[0].vector) // 4)
     if _fitting(added, index.dimensions) and index_rows.move(tx, index, logged.before, logged.number):
-        write(tx, index, [Change(logged.upload_id, added, logged.number)])
+        write(tx, index, [IndexChange(logged.upload_id, added, logged.number)])
 
 
-def write(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> None:
+def write(tx: Tx, index: IndexRow, changes: Sequence[IndexChange]) -> None:
     """Makes the changes; the last one of an upload is the true one."""
     last = {change.upload_id: change for change in changes}
     for change in last.values():
@@ -54,7 +54,7 @@ def write(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> None:
         index_rows.count(tx, index, chunks, words, following)
 
 
-def _fitting(added: Sequence[Entry], dimensions: int) -> bool:
+def _fitting(added: Sequence[ChunkEntry], dimensions: int) -> bool:
     return all(len(entry.vector) == 4 * dimensions for entry in added)
 
 
@@ -72,7 +72,7 @@ def _remove(tx: Tx, index: IndexRow, upload_ids: list[str]) -> list[UploadRow]:
     return found
 
 
-def _add(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> tuple[list[UploadRow], int]:
+def _add(tx: Tx, index: IndexRow, changes: Sequence[IndexChange]) -> tuple[list[UploadRow], int]:
     """The uploads that came, and the ordinal that comes next."""
     following, uploads, said = index.next, [], []
     chunks: list[Mapping[str, Value]] = []
@@ -102,7 +102,7 @@ def _add(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> tuple[list[Uploa
     return uploads, following
 
 
-def _word_ids(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> dict[str, terms.Numbers]:
+def _word_ids(tx: Tx, index: IndexRow, changes: Sequence[IndexChange]) -> dict[str, terms.Numbers]:
     """The ids of the words of each upload."""
     said = {change.upload_id: analysis.said(change.entries) for change in changes}
     known = word_rows.add(tx, index, sorted({word for words in said.values() for word in words}))
@@ -119,7 +119,7 @@ def _remove_words(tx: Tx, index: IndexRow, uploads: Sequence[UploadRow]) -> None
     word_rows.remove_unsaid(tx, index, np.unique(np.concatenate(said)).tolist())
 
 
-def _vectors(added: Sequence[Entry]) -> list[str]:
+def _vectors(added: Sequence[ChunkEntry]) -> list[str]:
     """The vectors at length 1, as text."""
     raw = np.frombuffer(b"".join(entry.vector for entry in added), "<f4").reshape(len(added), -1)
     return [written(row) for row in bits.unit(raw)]

@@ -5,12 +5,12 @@ from typing import Any
 from litestar import Response, get, post
 
 from deedbox.archive import overview, store
-from deedbox.archive.verify import Verdict
+from deedbox.archive.verify import ArchiveVerdict
 from deedbox.i18n.dashboard import WORDS
 from deedbox.i18n.measures import size
 from deedbox.kernel import limits
-from deedbox.kernel.archive_url import Folder, Web
-from deedbox.kernel.errors import Conflict, DeedboxError
+from deedbox.kernel.archive_url import ArchiveFolder, Web
+from deedbox.kernel.errors import Conflict, ServiceError
 from deedbox.kernel.settings import Settings
 from deedbox.kernel.settings.shown import shown
 from deedbox.web.http import context
@@ -43,13 +43,13 @@ async def check(request: AnyRequest) -> Response[Any]:
     try:
         for verdict in await _newest_checked(request):
             _demand(verdict)
-    except DeedboxError as error:
+    except ServiceError as error:
         return await _page(request, error=error)
     return go(f"{PATH}?done=whole")
 
 
-async def _newest_checked(request: AnyRequest) -> list[Verdict]:
-    here, told = context.of(request), list[Verdict]()
+async def _newest_checked(request: AnyRequest) -> list[ArchiveVerdict]:
+    here, told = context.of(request), list[ArchiveVerdict]()
     newest = await here.deedbox.db.read(lambda tx: store.newest_of(tx, here.caller.workspace_id, 1))
     if not newest or not here.deedbox.archive.is_on:
         raise Conflict(WORDS["archive_none"])
@@ -57,14 +57,14 @@ async def _newest_checked(request: AnyRequest) -> list[Verdict]:
     return told
 
 
-def _demand(verdict: Verdict) -> None:
+def _demand(verdict: ArchiveVerdict) -> None:
     if verdict.problem:
         raise Conflict(WORDS["archive_broken"].format(said=verdict.problem))
     if verdict.unseen or verdict.other_key:
         raise Conflict(WORDS["archive_unseen"].format(said=verdict.unseen or WORDS["archive_other_key"]))
 
 
-async def _page(request: AnyRequest, *, error: DeedboxError | None = None) -> Response[Any]:
+async def _page(request: AnyRequest, *, error: ServiceError | None = None) -> Response[Any]:
     here = context.of(request)
     settings, workspace = here.deedbox.settings, here.caller.workspace_id
     found = await here.deedbox.db.read(lambda tx: overview.of_workspace(tx, workspace))
@@ -74,7 +74,7 @@ async def _page(request: AnyRequest, *, error: DeedboxError | None = None) -> Re
         error=error,
         is_on=here.deedbox.archive.is_on,
         place=_place(settings),
-        lock=None if isinstance(settings.archive, (Folder, Web)) else settings.archive_lock,
+        lock=None if isinstance(settings.archive, (ArchiveFolder, Web)) else settings.archive_lock,
         lock_days=settings.archive_lock_days,
         found=found,
         size=size,
@@ -84,7 +84,7 @@ async def _page(request: AnyRequest, *, error: DeedboxError | None = None) -> Re
 
 def _place(settings: Settings) -> str:
     place = settings.archive
-    if isinstance(place, Folder):
+    if isinstance(place, ArchiveFolder):
         return str(place.path)
     return place.url if isinstance(place, Web) else str(place)
 

@@ -28,7 +28,7 @@ class ChangesQuery(msgspec.Struct, frozen=True):
 
 
 @get("/app/settings", opt=person("workspace:write"), include_in_schema=False)
-async def first_setting(request: AnyRequest) -> Response[Any]:
+async def open_first_page(request: AnyRequest) -> Response[Any]:
     """The first page of settings that the role opens."""
     caller = context.of(request).caller
     return go(next(part.path for part in SETTINGS if caller.may(part.scope)))
@@ -54,4 +54,4 @@ async def changes(request: AnyRequest) -> Response[Any]:
     )
 
 
-ROUTES = [first_setting, changes]
+ROUTES = [open_first_page, changes]

@@ -16,7 +16,7 @@ from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import ServiceError
 from deedbox.web.http import brand, context, logo_upload, page_forms, write_back
 from deedbox.web.http.app_pages import app_page
 from deedbox.web.http.auth import person
@@ -29,12 +29,12 @@ _COLOUR = re.compile("#[0-9a-f]{6}")
 
 
 @get(PATH, opt=person("workspace:write"), include_in_schema=False)
-async def branding(request: AnyRequest) -> Response[Any]:
+async def show_brand(request: AnyRequest) -> Response[Any]:
     return _page(request, await _profile(request))
 
 
 @post(PATH, opt=person("workspace:write"), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
-async def save_branding(request: AnyRequest) -> Response[Any]:
+async def save_brand(request: AnyRequest) -> Response[Any]:
     """Saves what was filled in; what is wrong is said beside its field."""
     here, form, now = context.of(request), await form_of(request), context.of(request).deedbox.clock.now()
     data = _wanted(_typed(form))
@@ -48,7 +48,7 @@ async def save_branding(request: AnyRequest) -> Response[Any]:
     try:
         _check(data)
         await here.deedbox.db.write(change)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _page(request, await _profile(request), form=form, error=error)
@@ -58,7 +58,7 @@ async def save_branding(request: AnyRequest) -> Response[Any]:
 @post(
     f"{PATH}/preview", opt=person("workspace:write"), include_in_schema=False, request_max_body_size=limits.FORM_BYTES
 )
-async def preview_branding(request: AnyRequest) -> Response[Any]:
+async def preview_brand(request: AnyRequest) -> Response[Any]:
     """The page as it would be with what is typed; nothing is saved. A script asks for its part `preview`."""
     return _page(request, await _profile(request), form=await form_of(request))
 
@@ -68,7 +68,7 @@ async def put_logo(request: AnyRequest) -> Response[Any]:
     try:
         with beside("file"):
             await logo_upload.put(request)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _page(request, await _profile(request), error=error)
@@ -87,8 +87,8 @@ def _check(data: dict[str, Any]) -> None:
     """What is wrong is said beside its field."""
     for name, value in data.items():
         with beside(name):
-            told = page_forms.converted({name: value}, WorkspaceChange)
-            workspace_profile.checked(name, getattr(told, name))
+            told = page_forms.convert({name: value}, WorkspaceChange)
+            workspace_profile.check_value(name, getattr(told, name))
 
 
 async def _profile(request: AnyRequest) -> WorkspaceProfile:
@@ -101,12 +101,12 @@ def _page(
     profile: WorkspaceProfile,
     *,
     form: FormMultiDict | None = None,
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
 ) -> Response[Any]:
     """The form with all that was typed, beside the opening card as it would be with it."""
     typed = _typed(form) if form else _kept(profile)
     accent = typed["accent"] if typed["own_accent"] and _COLOUR.fullmatch(typed["accent"]) else None
-    look = brand.made(typed["name"].strip() or profile.name, profile.logo, accent, preview=True)
+    look = brand.create_brand(typed["name"].strip() or profile.name, profile.logo, accent, preview=True)
     shown = colours.light(accent).accent if accent else None
     return app_page(
         request,
@@ -120,7 +120,7 @@ def _page(
     )
 
 
-def _opening_card(request: AnyRequest, look: brand.Brand, sender: str) -> Markup:
+def _opening_card(request: AnyRequest, look: brand.PageBrand, sender: str) -> Markup:
     """The signer's own page with these values: what it shows is what signers will see."""
     language, until = i18n.DEFAULT, context.of(request).deedbox.clock.now() + timedelta(days=14)
     title = WORDS["branding_sample_title"]
@@ -171,4 +171,4 @@ def _wanted(typed: dict[str, str]) -> dict[str, Any]:
     }
 
 
-ROUTES = [branding, save_branding, preview_branding, put_logo, remove_logo]
+ROUTES = [show_brand, save_brand, preview_brand, put_logo, remove_logo]

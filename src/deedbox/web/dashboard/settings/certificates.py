@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from litestar import Response, get
 
-from deedbox.authority import ISSUING, ROOT, TIMESTAMP, Certificate
+from deedbox.authority import ISSUING, ROOT, TIMESTAMP, CertificateSummary
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.settings.shown import shown
@@ -21,7 +21,7 @@ class Shown(NamedTuple):
     """A place that a certificate is in use in."""
 
     use: str
-    certificate: Certificate | None
+    certificate: CertificateSummary | None
     standing: str
     """`good`, `near` or `over`."""
 
@@ -45,7 +45,7 @@ async def certificates(request: AnyRequest) -> Response[Any]:
     )
 
 
-def _shown(use: str, certificate: Certificate | None, now: datetime) -> Shown:
+def _shown(use: str, certificate: CertificateSummary | None, now: datetime) -> Shown:
     if certificate is None:
         return Shown(use, None, "good")
     left = moment(certificate.not_after) - now

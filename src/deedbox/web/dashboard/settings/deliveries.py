@@ -7,7 +7,7 @@ from litestar.params import FromPath
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.dashboard.settings.form_actions import acted
+from deedbox.web.dashboard.settings.form_actions import run_action
 from deedbox.web.dashboard.settings.hooks import state_of
 from deedbox.web.http import context, page_forms
 from deedbox.web.http.app_pages import app_page
@@ -47,7 +47,7 @@ async def redeliver(request: AnyRequest, delivery_id: FromPath[str]) -> Response
     def again(tx: Tx) -> str:
         return f"{PLACE}/{deliveries.redeliver(tx, here.caller.workspace_id, delivery_id, now=now).id}?done=again"
 
-    return await acted(request, again)
+    return await run_action(request, again)
 
 
 ROUTES = [show_delivery, redeliver]

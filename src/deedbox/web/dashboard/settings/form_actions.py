@@ -14,9 +14,9 @@ from deedbox.web.http.pages import go
 T = TypeVar("T")
 
 
-async def acted(request: AnyRequest, act: Callable[[Tx], str]) -> Response[Any]:
+async def run_action(request: AnyRequest, act: Callable[[Tx], str]) -> Response[Any]:
     """Does what a form without fields asks for, once however often it is sent, and leads to where the act says."""
-    with page_forms.sending(request, await form_of(request)) as sent:
+    with page_forms.send_once(request, await form_of(request)) as sent:
         return go(await sent.before() or await sent.once(act))
 
 

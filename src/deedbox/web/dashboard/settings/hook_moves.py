@@ -11,7 +11,7 @@ from litestar.params import FromPath
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.web.dashboard.settings.form_actions import acted, made_once
+from deedbox.web.dashboard.settings.form_actions import made_once, run_action
 from deedbox.web.dashboard.settings.hooks import PLACE, secret_page
 from deedbox.web.http import context, page_forms
 from deedbox.web.http.auth import person
@@ -43,7 +43,7 @@ _FORM: dict[str, Any] = {
 
 @post(f"{PLACE}/{{hook_id:str}}/test", **_FORM)
 async def test_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any]:
-    kind = page_forms.filled(await form_of(request), TestForm).type
+    kind = page_forms.read_struct(await form_of(request), TestForm).type
 
     def test(here: Context, tx: Tx, now: datetime) -> str:
         hooks.test(tx, here.caller.workspace_id, hook_id, kind, now=now)
@@ -73,7 +73,7 @@ async def resume_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[A
 @post(f"{PLACE}/{{hook_id:str}}/recover", **_FORM)
 async def recover_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any]:
     """Sends again what was missed: a part at a time, of which the page tells whether it was the last."""
-    hours = int(page_forms.filled(await form_of(request), RecoverForm).hours)
+    hours = int(page_forms.read_struct(await form_of(request), RecoverForm).hours)
 
     def recover(here: Context, tx: Tx, now: datetime) -> str:
         done = hooks.recover(tx, here.caller.workspace_id, hook_id, now - timedelta(hours=hours), now=now)
@@ -91,19 +91,23 @@ async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[A
         hooks.delete(tx, here.caller, hook_id, now=now)
         return f"{PLACE}?done=deleted"
 
-    return await acted(request, delete)
+    return await run_action(request, delete)
 
 
 @post(f"{PLACE}/{{hook_id:str}}/rotate", **_FORM)
 async def rotate_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any]:
     """The new secret, in the answer to the form alone."""
     here, form = context.of(request), await form_of(request)
-    now, box, at_once = here.deedbox.clock.now(), here.deedbox.box, page_forms.filled(form, RotateForm).when == "now"
+    now, box, at_once = (
+        here.deedbox.clock.now(),
+        here.deedbox.box,
+        page_forms.read_struct(form, RotateForm).when == "now",
+    )
 
     def rotate(tx: Tx) -> Rotated:
         return hooks.rotate(tx, box, here.caller, hook_id, at_once=at_once, now=now)
 
-    with page_forms.sending(request, form) as sent:
+    with page_forms.send_once(request, form) as sent:
         if before := await sent.before():
             return go(before)
         made, path = await made_once(sent, rotate, lambda _: f"{PLACE}/{hook_id}")
@@ -116,7 +120,7 @@ async def _done(request: AnyRequest, hook_id: str, act: Callable[[Context, Tx, d
     """Does it once, and leads back to the webhook, which tells what was done."""
     here = context.of(request)
     now = here.deedbox.clock.now()
-    return await acted(request, lambda tx: f"{PLACE}/{hook_id}?done={act(here, tx, now)}")
+    return await run_action(request, lambda tx: f"{PLACE}/{hook_id}?done={act(here, tx, now)}")
 
 
 ROUTES = [test_hook, pause_hook, resume_hook, recover_hook, delete_hook, rotate_hook]

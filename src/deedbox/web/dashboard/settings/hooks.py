@@ -13,7 +13,7 @@ from deedbox.i18n import dashboard
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import BadRequest, ServiceError
 from deedbox.web.dashboard.settings.form_actions import made_once
 from deedbox.web.http import context, page_forms
 from deedbox.web.http import cursor as cursors
@@ -25,6 +25,7 @@ from deedbox.web.http.pages import go
 from deedbox.web.http.query import QUERY
 from deedbox.webhooks import catalogue, deliveries, hooks
 from deedbox.webhooks.hook import (
+    CreatedHook,
     Delivery,
     DeliveryPart,
     DeliveryStatus,
@@ -32,7 +33,6 @@ from deedbox.webhooks.hook import (
     EventNames,
     Hook,
     HookChange,
-    Made,
     NewHook,
     TargetUrl,
 )
@@ -76,7 +76,7 @@ class HooksQuery(msgspec.Struct, frozen=True):
     done: str | UnsetType = UNSET
 
 
-class HookQuery(msgspec.Struct, frozen=True):
+class HookPageQuery(msgspec.Struct, frozen=True):
     cursor: Annotated[str, cursors.of("dlv")] | UnsetType = UNSET
     status: Literal["", "pending", "failed", "delivered"] = ""
     done: str | UnsetType = UNSET
@@ -114,17 +114,17 @@ async def make_hook(request: AnyRequest) -> Response[Any]:
     here, form = context.of(request), await form_of(request)
     now, box = here.deedbox.clock.now(), here.deedbox.box
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             wanted = await _judged(request, form)
             new = NewHook(wanted.target_url, events=wanted.events, description=wanted.description)
 
-            def make(tx: Tx) -> Made:
+            def make(tx: Tx) -> CreatedHook:
                 return hooks.create(tx, box, here.caller, new, managed_by="dashboard", now=now)
 
             made, path = await made_once(sent, make, _page_of)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _form(request, error, form)
@@ -132,10 +132,10 @@ async def make_hook(request: AnyRequest) -> Response[Any]:
     return secret_page(request, made[0].hook, secret) if secret else go(path)
 
 
-@get(f"{PLACE}/{{hook_id:str}}", opt={**person("hooks:write"), QUERY: HookQuery}, include_in_schema=False)
+@get(f"{PLACE}/{{hook_id:str}}", opt={**person("hooks:write"), QUERY: HookPageQuery}, include_in_schema=False)
 async def show_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
-    asked: HookQuery = here.query
+    asked: HookPageQuery = here.query
     most, now = limits.PAGE_DEFAULT, here.deedbox.clock.now()
     part = DeliveryPart(most + 1, asked.cursor or None, hook_id, SHOWN[asked.status])
 
@@ -186,7 +186,7 @@ async def change_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[A
         wanted = await _judged(request, form)
         change = HookChange(wanted.target_url, wanted.events, wanted.description)
         await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller, hook_id, change, now=now))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _form(request, error, form, hook)
@@ -233,14 +233,14 @@ def host_of(hook: Hook) -> str:
     return urlsplit(hook.target_url).hostname or hook.target_url
 
 
-def _page_of(made: Made) -> str:
+def _page_of(made: CreatedHook) -> str:
     return f"{PLACE}/{made.hook.id}" + ("" if made.secret else "?done=same")
 
 
 async def _judged(request: AnyRequest, form: FormMultiDict) -> HookForm:
     """What was filled in, with an address that may be called."""
     try:
-        wanted = page_forms.filled(form, HookForm)
+        wanted = page_forms.read_struct(form, HookForm)
     except page_forms.WrongForm as error:
         if "events" in error.wrong:
             error.wrong["events"] = dashboard.WORDS["hook_events_none"]
@@ -252,7 +252,7 @@ async def _judged(request: AnyRequest, form: FormMultiDict) -> HookForm:
 
 def _form(
     request: AnyRequest,
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
     form: FormMultiDict | None = None,
     hook: Hook | None = None,
 ) -> Response[Any]:

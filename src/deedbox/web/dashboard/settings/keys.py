@@ -10,12 +10,12 @@ from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.accounts import keys, scopes, tiers
-from deedbox.accounts.keys import KeyChange, KeyRecord, MadeKey, NewKey
+from deedbox.accounts.keys import CreatedKey, KeyChange, KeyRecord, NewKey
 from deedbox.i18n import dashboard
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
-from deedbox.web.dashboard.settings.form_actions import acted, made_once
+from deedbox.kernel.errors import ServiceError
+from deedbox.web.dashboard.settings.form_actions import made_once, run_action
 from deedbox.web.http import context, page_forms
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.app_pages import app_page
@@ -88,16 +88,16 @@ async def make_key(request: AnyRequest) -> Response[Any]:
     here, form = context.of(request), await form_of(request)
     now = here.deedbox.clock.now()
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if before := await sent.before():
                 return go(before)
             new = _filled(form).new(now)
 
-            def make(tx: Tx) -> MadeKey:
+            def make(tx: Tx) -> CreatedKey:
                 return keys.create(tx, here.caller, new, now=now)
 
             made, path = await made_once(sent, make, _page_of)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return _form(request, error, form)
@@ -119,7 +119,7 @@ async def rename_key(request: AnyRequest, key_id: FromPath[str]) -> Response[Any
     here, form = context.of(request), await form_of(request)
     now = here.deedbox.clock.now()
     try:
-        wanted = KeyChange(name=page_forms.filled(form, KeyNameForm).name)
+        wanted = KeyChange(name=page_forms.read_struct(form, KeyNameForm).name)
         await here.deedbox.db.write(lambda tx: keys.change(tx, here.caller, key_id, wanted, now=now))
     except page_forms.WrongForm as error:
         return await _shown(request, key_id, error, text(form, "name"))
@@ -135,10 +135,10 @@ async def revoke_key(request: AnyRequest, key_id: FromPath[str]) -> Response[Any
         keys.revoke(tx, here.caller, key_id, now=now)
         return f"{PLACE}/{key_id}?done=revoked"
 
-    return await acted(request, end)
+    return await run_action(request, end)
 
 
-def _page_of(made: MadeKey) -> str:
+def _page_of(made: CreatedKey) -> str:
     return f"{PLACE}/{made.record.id}"
 
 
@@ -157,14 +157,14 @@ def word_of(scope: str) -> str:
 
 def _filled(form: FormMultiDict) -> KeyForm:
     try:
-        return page_forms.filled(form, KeyForm)
+        return page_forms.read_struct(form, KeyForm)
     except page_forms.WrongForm as error:
         if "scopes" in error.wrong:
             error.wrong["scopes"] = dashboard.WORDS["key_scopes_none"]
         raise
 
 
-def _form(request: AnyRequest, error: DeedboxError | None = None, form: FormMultiDict | None = None) -> Response[Any]:
+def _form(request: AnyRequest, error: ServiceError | None = None, form: FormMultiDict | None = None) -> Response[Any]:
     ticked = [str(value) for name, value in form.multi_items() if name.startswith("scopes.")] if form else []
     typed = {"name": text(form, "name"), "tier": text(form, "tier"), "days": text(form, "days")} if form else {}
     return app_page(
@@ -181,12 +181,12 @@ def _form(request: AnyRequest, error: DeedboxError | None = None, form: FormMult
     )
 
 
-def _made(request: AnyRequest, made: MadeKey) -> Response[Any]:
+def _made(request: AnyRequest, made: CreatedKey) -> Response[Any]:
     return app_page(request, "dashboard/settings/made_key.html", key=made.record, plain=made.plain.reveal())
 
 
 async def _shown(
-    request: AnyRequest, key_id: str, error: DeedboxError | None = None, name: str | None = None
+    request: AnyRequest, key_id: str, error: ServiceError | None = None, name: str | None = None
 ) -> Response[Any]:
     here = context.of(request)
     now = here.deedbox.clock.now()

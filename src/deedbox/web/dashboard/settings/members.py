@@ -13,7 +13,7 @@ from deedbox.accounts.members.invitations import NewInvitation
 from deedbox.accounts.roles import ROLES, Role
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import BadRequest, ServiceError
 from deedbox.kernel.ids import ID_CHARS
 from deedbox.people_mail import Sent
 from deedbox.web.http import context, page_forms
@@ -33,7 +33,7 @@ _ALLOWED: dict[str, Any] = {
 }
 
 
-class MemberQuery(msgspec.Struct, frozen=True):
+class MemberPageQuery(msgspec.Struct, frozen=True):
     cursor: (
         Annotated[str, cursors.one_of(f"(per|inv)_[0-7][0-9A-HJKMNP-TV-Z]{{{ID_CHARS - 1}}}", len("per_") + ID_CHARS)]
         | UnsetType
@@ -45,7 +45,7 @@ class RoleForm(msgspec.Struct, frozen=True):
     role: Role
 
 
-@get(_PATH, opt={**person("workspace:write"), QUERY: MemberQuery}, include_in_schema=False)
+@get(_PATH, opt={**person("workspace:write"), QUERY: MemberPageQuery}, include_in_schema=False)
 async def members_page(request: AnyRequest) -> Response[Any]:
     return await _page(request)
 
@@ -56,10 +56,10 @@ async def invite(request: AnyRequest) -> Response[Any]:
     here, form, made = context.of(request), await form_of(request), list[Sent]()
     now = here.deedbox.clock.now()
     try:
-        with page_forms.sending(request, form) as sent:
+        with page_forms.send_once(request, form) as sent:
             if before := await sent.before():
                 return go(before)
-            wanted = page_forms.filled(form, NewInvitation)
+            wanted = page_forms.read_struct(form, NewInvitation)
 
             def act(tx: Tx) -> str:
                 with beside("email", BadRequest):
@@ -67,7 +67,7 @@ async def invite(request: AnyRequest) -> Response[Any]:
                 return f"{_PATH}?done=invited"
 
             await sent.once(act)
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, error=error, form=form)
@@ -78,9 +78,9 @@ async def invite(request: AnyRequest) -> Response[Any]:
 async def change_role(request: AnyRequest, member_id: FromPath[str]) -> Response[Any]:
     here, form, now = context.of(request), await form_of(request), context.of(request).deedbox.clock.now()
     try:
-        wanted = page_forms.filled(form, RoleForm)
+        wanted = page_forms.read_struct(form, RoleForm)
         await here.deedbox.db.write(lambda tx: members.change_role(tx, here.caller, member_id, wanted.role, now=now))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, error=error)
@@ -93,7 +93,7 @@ async def remove(request: AnyRequest, member_id: FromPath[str]) -> Response[Any]
     here, now = context.of(request), context.of(request).deedbox.clock.now()
     try:
         gone = await here.deedbox.db.write(lambda tx: members.remove(tx, here.caller, member_id, now=now))
-    except DeedboxError as error:
+    except ServiceError as error:
         if error.status >= 500:
             raise
         return await _page(request, error=error)
@@ -104,7 +104,7 @@ async def _page(
     request: AnyRequest,
     *,
     made: Sent | None = None,
-    error: DeedboxError | None = None,
+    error: ServiceError | None = None,
     form: FormMultiDict | None = None,
 ) -> Response[Any]:
     here, now = context.of(request), context.of(request).deedbox.clock.now()

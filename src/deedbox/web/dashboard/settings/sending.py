@@ -6,7 +6,7 @@ from litestar import Response, get, post
 
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Conflict, DeedboxError, TooManyRequests
+from deedbox.kernel.errors import Conflict, ServiceError, TooManyRequests
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.settings.shown import shown
@@ -31,7 +31,7 @@ async def test_mail(request: AnyRequest) -> Response[Any]:
     """Sends a test mail to whoever asks; what the mail server answers is told."""
     try:
         await _send(request)
-    except DeedboxError as error:
+    except ServiceError as error:
         return _page(request, error=error)
     return go(f"{PATH}?done=tested")
 
@@ -52,11 +52,11 @@ async def _send(request: AnyRequest) -> None:
     relay = Relay(deedbox.settings, Patience(limits.SMTP_CHECK_SECONDS, limits.SMTP_CHECK_SECONDS))
     try:
         await relay.send_test(Mailbox(to.email, to.name), now=now)
-    except DeedboxError as error:
+    except ServiceError as error:
         raise Conflict(WORDS["sending_failed"].format(said=error.message)) from error
 
 
-def _page(request: AnyRequest, *, error: DeedboxError | None = None) -> Response[Any]:
+def _page(request: AnyRequest, *, error: ServiceError | None = None) -> Response[Any]:
     settings = context.of(request).deedbox.settings
     return app_page(
         request,

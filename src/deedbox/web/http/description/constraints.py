@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 from msgspec import NODEFAULT, UNSET
 
-from deedbox.kernel.constraints import SENT, Choice, Constraint, Is, State, declared, default_of
+from deedbox.kernel.constraints import SENT, Choice, Constraint, Is, State, constraints_of, default_of
 
 
 def publish(schema: dict[str, Any], kind: type[msgspec.Struct]) -> None:
     """Add the constraints that the struct declares to its schema."""
-    constraints = declared(kind)
+    constraints = constraints_of(kind)
     if not constraints:
         return
     written = [_schema(constraint, schema["properties"], kind) for constraint in constraints]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from deedbox.web.http.description.samples import Samples
+from deedbox.web.http.description.samples import ExampleSource
 
 _SCHEMAS = "#/components/schemas/"
 _BOUNDS = {
@@ -32,43 +32,43 @@ _PHRASES = {
 """What the framework says of an answer that nobody has described, said better."""
 
 
-class Word(NamedTuple):
+class TextRun(NamedTuple):
     """A piece of a text: plain, code, or the name of a schema."""
 
     text: str
     kind: str = ""
 
 
-class Row(NamedTuple):
+class ReferenceRow(NamedTuple):
     """A parameter, or a field of a schema."""
 
     name: str
-    kind: list[Word]
+    kind: list[TextRun]
     required: bool
-    text: list[Word]
+    text: list[TextRun]
     bounds: str
     where: str = ""
 
 
 class Body(NamedTuple):
     media_type: str
-    kind: list[Word]
-    rows: list[Row]
+    kind: list[TextRun]
+    rows: list[ReferenceRow]
     """Of a form, whose parts have no schema of their own."""
     example: str
 
 
-class Answer(NamedTuple):
+class ResponseRow(NamedTuple):
     status: str
-    text: list[Word]
-    kind: list[Word]
+    text: list[TextRun]
+    kind: list[TextRun]
     example: str
 
 
 class Schema(NamedTuple):
     name: str
-    text: list[Word]
-    rows: list[Row]
+    text: list[TextRun]
+    rows: list[ReferenceRow]
 
 
 class Operation(NamedTuple):
@@ -76,21 +76,21 @@ class Operation(NamedTuple):
     method: str
     path: str
     summary: str
-    text: list[Word]
-    parameters: list[Row]
+    text: list[TextRun]
+    parameters: list[ReferenceRow]
     bodies: list[Body]
-    answers: list[Answer]
-    errors: list[Answer]
+    answers: list[ResponseRow]
+    errors: list[ResponseRow]
     curl: str
     python: str
     tried: str
     """What the form that tries it is made from, as JSON; empty where a page cannot."""
 
 
-class Subject:
+class TagOperations:
     """The operations of a tag."""
 
-    def __init__(self, reference: "Reference", name: str, text: str) -> None:
+    def __init__(self, reference: "ReferencePage", name: str, text: str) -> None:
         self._reference, self.name, self.text = reference, name, text
         self.slug = re.sub(r"\W+", "-", name)
         self.title = name[:1].upper() + name[1:]
@@ -105,14 +105,14 @@ class Subject:
         return self._reference.reached([operation for _, _, operation in self._reference.tagged(self.name)])
 
 
-class Reference:
+class ReferencePage:
     def __init__(self, described: Mapping[str, Any]) -> None:
         self._paths = described["paths"]
         self._components = described["components"]
         self._schemas: dict[str, Any] = self._components["schemas"]
-        self._samples = Samples(described)
+        self._samples = ExampleSource(described)
         self.version: str = described["info"]["version"]
-        self.subjects = [Subject(self, tag["name"], tag["description"]) for tag in described["tags"]]
+        self.subjects = [TagOperations(self, tag["name"], tag["description"]) for tag in described["tags"]]
         self.subjects = [one for one in self.subjects if any(self.tagged(one.name))]
 
     @property
@@ -157,15 +157,17 @@ class Reference:
         schema = self._schemas[name]
         return Schema(name, words(schema.get("description", "")), self._rows(schema))
 
-    def _rows(self, schema: Mapping[str, Any]) -> list[Row]:
+    def _rows(self, schema: Mapping[str, Any]) -> list[ReferenceRow]:
         needed = schema.get("required", [])
         return [self._row(name, each, name in needed) for name, each in schema.get("properties", {}).items()]
 
-    def _row(self, name: str, schema: Mapping[str, Any], required: bool, text: str = "", where: str = "") -> Row:
+    def _row(
+        self, name: str, schema: Mapping[str, Any], required: bool, text: str = "", where: str = ""
+    ) -> ReferenceRow:
         told = text or schema.get("description", "")
-        return Row(name, kind_of(schema), required, words(told), _bounds(schema), where)
+        return ReferenceRow(name, kind_of(schema), required, words(told), _bounds(schema), where)
 
-    def _parameter(self, told: Mapping[str, Any]) -> Row:
+    def _parameter(self, told: Mapping[str, Any]) -> ReferenceRow:
         needed, text = told.get("required", False), told.get("description", "")
         return self._row(told["name"], told["schema"], needed, text, told["in"])
 
@@ -175,7 +177,7 @@ class Reference:
         shown = "" if rows or example is None or isinstance(example, str) else _written(example)
         return Body(media_type, kind_of(schema), rows, shown)
 
-    def _answer(self, status: str, told: Mapping[str, Any]) -> Answer:
+    def _answer(self, status: str, told: Mapping[str, Any]) -> ResponseRow:
         if "$ref" in told:
             told = self._components["responses"][told["$ref"].rpartition("/")[2]]
         text = words(_PHRASES.get(told["description"], told["description"]))
@@ -184,39 +186,39 @@ class Reference:
             if usual := content.get("examples", {}).get("usual"):
                 example = self._components["examples"][usual["$ref"].rpartition("/")[2]]["value"]
             shown = _written(example) if media_type == "application/json" and int(status) < 400 else ""
-            kind = kind_of(content["schema"]) if "$ref" in content["schema"] else [Word(media_type, "code")]
-            return Answer(status, text, kind, shown)
-        return Answer(status, text, [], "")
+            kind = kind_of(content["schema"]) if "$ref" in content["schema"] else [TextRun(media_type, "code")]
+            return ResponseRow(status, text, kind, shown)
+        return ResponseRow(status, text, [], "")
 
 
-def words(text: str) -> list[Word]:
+def words(text: str) -> list[TextRun]:
     """The text in pieces: what stands in backticks is code."""
     parts = text.split("`")
-    return [Word(part, "code" if number % 2 else "") for number, part in enumerate(parts) if part]
+    return [TextRun(part, "code" if number % 2 else "") for number, part in enumerate(parts) if part]
 
 
-def kind_of(schema: Mapping[str, Any]) -> list[Word]:
+def kind_of(schema: Mapping[str, Any]) -> list[TextRun]:
     """What a value is, in words; the names of schemas lead to them."""
     if "$ref" in schema:
-        return [Word(schema["$ref"].rpartition("/")[2], "schema")]
+        return [TextRun(schema["$ref"].rpartition("/")[2], "schema")]
     if choices := schema.get("anyOf") or schema.get("oneOf"):
         return _between([kind_of(choice) for choice in choices], " or ")
     if "enum" in schema:
-        return _between([[Word(str(one), "code")] for one in schema["enum"]], " or ")
+        return _between([[TextRun(str(one), "code")] for one in schema["enum"]], " or ")
     kind = schema.get("type")
     if kind == "array":
         items = schema.get("items") or {}
-        return [Word("list of "), *kind_of(items)] if items else [Word("list")]
+        return [TextRun("list of "), *kind_of(items)] if items else [TextRun("list")]
     if kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
-        return [Word("object of "), *kind_of(schema["additionalProperties"])]
+        return [TextRun("object of "), *kind_of(schema["additionalProperties"])]
     if isinstance(kind, list):
-        return [Word(" or ".join(kind))]
+        return [TextRun(" or ".join(kind))]
     named = {"date-time": "time", "binary": "file", "uri": "address"}.get(schema.get("format", ""))
-    return [Word(named or kind or "any value")]
+    return [TextRun(named or kind or "any value")]
 
 
-def _between(kinds: Sequence[list[Word]], joint: str) -> list[Word]:
-    return [word for number, kind in enumerate(kinds) for word in ([Word(joint)] if number else []) + kind]
+def _between(kinds: Sequence[list[TextRun]], joint: str) -> list[TextRun]:
+    return [word for number, kind in enumerate(kinds) for word in ([TextRun(joint)] if number else []) + kind]
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ _FILE = "content_base64"
 _WIDTH = 88
 
 
-class Samples:
+class ExampleSource:
     def __init__(self, described: Mapping[str, Any]) -> None:
         self._schemas: dict[str, Any] = described["components"]["schemas"]
         self._names = struct_names(self._schemas)

@@ -102,7 +102,7 @@ def abandon_older(tx: Tx, place: Place, mark: int) -> bool:
     return sum(tx.run(sql, workspace_id=place[0], recipe=recipe, mark=mark) for recipe in older) > 0
 
 
-def abandoned(tx: Tx) -> list[int]:
+def list_abandoned(tx: Tx) -> list[int]:
     return [row[0] for row in tx.all("select id from search_indexes where gone = 1 order by id")]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from deedbox.kernel.db import Row, Tx
-from deedbox.search.index.postgres.store.arrays import numbers, quoted
+from deedbox.search.index.postgres.store.arrays import numbers, quote
 from deedbox.search.index.postgres.store.indexes import IndexRow
 
 
@@ -62,7 +62,7 @@ def replace_postings(
         " as n(term, block, written)"
     )
     there = f"p.index_id = {index.id} and p.term = n.term and p.block = n.block"
-    values = {"terms": numbers(terms), "blocks": numbers(blocks), "written": quoted(written)}
+    values = {"terms": numbers(terms), "blocks": numbers(blocks), "written": quote(written)}
     tx.run(
         "update search_index_postings p set postings = decode(n.written, 'hex') "
         + named

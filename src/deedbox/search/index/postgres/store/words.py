@@ -37,7 +37,7 @@ def remove_unsaid(tx: Tx, index: IndexRow, ids: Collection[int]) -> None:
     )
 
 
-def begun(tx: Tx, index: IndexRow, start: str) -> dict[str, int]:
+def find_by_prefix(tx: Tx, index: IndexRow, start: str) -> dict[str, int]:
     """The words that begin so, and their ids."""
     rows = tx.all(
         f"select word, id from search_index_words where index_id = {index.id} and word >= :start and word < :end",

@@ -9,9 +9,18 @@ import msgspec
 
 from bench.seal import NOW, make_hierarchy, ours
 from deedbox.kernel.clock import instant
-from deedbox.pdf import certificate, intake, mark, signature_block, verify
-from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, CompletionCertificate, LabeledText
-from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.marks import certificate, signature_block
+from deedbox.pdf.marks import draw as mark
+from deedbox.pdf.marks.certificate_facts import (
+    CertifiedEvent,
+    CertifiedFile,
+    CertifiedSigner,
+    CompletionCertificate,
+    LabeledText,
+)
+from deedbox.pdf.marks.marks import Mark, Marks, PageRect
+from deedbox.pdf.verify import verify_pdf as verify
 
 _AT = instant(NOW)
 _EVENTS = 12

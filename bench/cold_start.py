@@ -28,9 +28,9 @@ from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.settings import load
 from deedbox.search.embed.local import LocalEmbedder
+from deedbox.search.library.upload import Chunk
 from deedbox.search.snapshots import Snapshot, store
 from deedbox.search.snapshots.plan import SNAPSHOT_JOB
-from deedbox.search.upload import Chunk
 
 LIMIT_SECONDS = 15
 REST = 100

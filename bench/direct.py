@@ -9,15 +9,15 @@ from bench.corpus import Floats
 from bench.measure import temporary_folder
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.search import query_syntax
 from deedbox.search.embed import models
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.extract.text import clean
-from deedbox.search.fusion import fuse
 from deedbox.search.index import ChunkEntry, Hit, IndexChange
 from deedbox.search.index.local import LocalIndex
-from deedbox.search.query_syntax import Wording
-from deedbox.search.upload import Chunk, Extraction
+from deedbox.search.library.upload import Chunk, Extraction
+from deedbox.search.query import query_syntax
+from deedbox.search.query.fusion import fuse
+from deedbox.search.query.query_syntax import Wording
 
 AT_ONCE = 64
 

@@ -32,11 +32,11 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
-from deedbox.search.fusion import fuse
 from deedbox.search.index import ChunkEntry, Index, IndexChange
 from deedbox.search.index.folders import IndexFolders
 from deedbox.search.index.postgres.indexes import PostgresIndexes
 from deedbox.search.index.postgres.store import indexes as index_rows
+from deedbox.search.query.fusion import fuse
 
 Connection: TypeAlias = "psycopg.Connection[tuple[object, ...]]"
 TOP = 10

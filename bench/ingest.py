@@ -23,12 +23,12 @@ from bench.options import NOT_MEASURED, Options, tell
 from deedbox.cli import progress
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.search.chunk import _pieces, chunks, token_spans
 from deedbox.search.embed import fetch, graph
 from deedbox.search.embed.inference import LoadedModel
 from deedbox.search.embed.local import LocalEmbedder, cores
 from deedbox.search.embed.models import GRAPH, TOKENIZER
-from deedbox.search.upload import Extraction
+from deedbox.search.indexing.chunk import _pieces, chunks, token_spans
+from deedbox.search.library.upload import Extraction
 
 FILES = ROOT / ".cache" / "bench-model"
 DOCUMENT_CHARS = 20_000

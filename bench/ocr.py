@@ -20,7 +20,7 @@ from bench.measure import ROOT, median
 from bench.options import Options, tell
 from deedbox.kernel.clock import computing_seconds, stopwatch
 from deedbox.kernel.sandbox import Stream
-from deedbox.pdf.fonts import folders
+from deedbox.pdf.marks.fonts import folders
 from deedbox.search.ocr import ScannedPage, install, model
 from deedbox.search.ocr.page_reader import PageReader
 

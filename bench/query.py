@@ -19,9 +19,9 @@ from bench.measure import median, peers_python, process, temporary_folder
 from bench.options import NOT_MEASURED, Options, tell
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.search.fusion import fuse
 from deedbox.search.index import Candidate, ChunkEntry, Hit, IndexChange
 from deedbox.search.index.local import LocalIndex
+from deedbox.search.query.fusion import fuse
 
 CHUNKS_PER_UPLOAD = 10
 PEERS_AT = 100_000

@@ -45,11 +45,11 @@ from deedbox.kernel.clock import SystemClock, stopwatch
 from deedbox.kernel.crypto import ValueCipher, create_key_file
 from deedbox.kernel.db.migrate import migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.pdf import seal
-from deedbox.pdf.cms import CmsSigner
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.seal import SealIdentity, SealParameters
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal import pades as seal
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.pades import SealIdentity, SealParameters
+from deedbox.pdf.seal.timestamp import Timestamper
 from deedbox.signing.completion.seal import Sealer, SealRequest
 
 AIM_TIMES, AIM_RATE = 8, 150

@@ -25,10 +25,10 @@ from deedbox.kernel.clock import instant, stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
-from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed.local import LocalEmbedder
-from deedbox.search.upload import Chunk, LibraryUpload
+from deedbox.search.library import store
+from deedbox.search.library.upload import Chunk, LibraryUpload
 
 CHUNKS_PER_UPLOAD = 100
 CLIENTS = 16

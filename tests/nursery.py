@@ -32,7 +32,7 @@ MODULES = (
     "anyio._backends._asyncio",
     *(f"deedbox.cli.{name.replace('-', '_')}" for name in COMMANDS),
     "deedbox.kernel.sandbox.pool",
-    "deedbox.search.chunk",
+    "deedbox.search.indexing.chunk",
     "deedbox.search.embed.local",
     "deedbox.search.index.local",
     "deedbox.web.app",

@@ -9,12 +9,13 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
 from deedbox.kernel.outbox import Event
-from deedbox.search import ingest, library
-from deedbox.search import store as search_store
-from deedbox.search.ingest import Ingest
-from deedbox.search.library import SealedEntry
-from deedbox.search.reader import SearchReader
-from deedbox.search.upload import SEALED_NAMES, MetadataValue
+from deedbox.search.indexing import ingest
+from deedbox.search.indexing.ingest import Ingest
+from deedbox.search.library import library
+from deedbox.search.library import store as search_store
+from deedbox.search.library.library import SealedEntry
+from deedbox.search.library.reader import SearchReader
+from deedbox.search.library.upload import SEALED_NAMES, MetadataValue
 from deedbox.signing.store import documents, sealed
 
 

@@ -38,23 +38,23 @@ from deedbox.kernel.settings import Settings
 from deedbox.kernel.traces import SpanKind, Value, begin
 from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.pictures import Pictures
+from deedbox.pdf.render.page_pictures import Pictures
 from deedbox.people_mail import PeopleMail
-from deedbox.search import embedders, recover
 from deedbox.search.answers.draft import Answers
-from deedbox.search.embedders import Embedders
 from deedbox.search.endpoint import ModelEndpoint
 from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
 from deedbox.search.index.folders import IndexFolders
-from deedbox.search.ingest import Ingest
-from deedbox.search.library import TextCache
-from deedbox.search.renewal import FORGET_JOB, MODEL_CHOSEN, RENEW_JOB, Renewal
-from deedbox.search.rerank import open_reranker
+from deedbox.search.indexing import embedders, recover
+from deedbox.search.indexing.embedders import Embedders
+from deedbox.search.indexing.ingest import Ingest
+from deedbox.search.indexing.renewal import FORGET_JOB, MODEL_CHOSEN, RENEW_JOB, Renewal
+from deedbox.search.indexing.warm_indexes import warm_indexes
+from deedbox.search.library.library import TextCache
+from deedbox.search.query.rerank import open_reranker
 from deedbox.search.snapshots import plan as snapshot_plan
 from deedbox.search.snapshots.make import MakeSnapshots
 from deedbox.search.snapshots.plan import SNAPSHOT_JOB
 from deedbox.search.snapshots.take import TakeSnapshots
-from deedbox.search.warm_indexes import warm_indexes
 from deedbox.signing.action_context import SigningServices
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, DocumentPreparation

@@ -9,7 +9,7 @@ import pytest
 from cryptography import x509
 
 from deedbox.kernel import limits
-from deedbox.pdf import timestamp
+from deedbox.pdf.seal import timestamp
 from tests.api.answers import faults
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock

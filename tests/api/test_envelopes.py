@@ -16,7 +16,7 @@ from litestar.params import JSONBody
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.mail import Mail
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from deedbox.web.app import ROUTES
 from deedbox.web.http import openapi
 from deedbox.web.http.auth import requires

@@ -12,7 +12,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.answers import faults, reason, routes
 from tests.api.conftest import Api, opened
 from tests.api.description import description

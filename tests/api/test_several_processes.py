@@ -11,8 +11,8 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import NOTICES_MISSED
-from deedbox.search.embedders import Embedders
-from deedbox.search.renewal import MODEL_CHOSEN
+from deedbox.search.indexing.embedders import Embedders
+from deedbox.search.indexing.renewal import MODEL_CHOSEN
 from tests.api.conftest import Api, opened, served
 from tests.api.hooks.conftest import LOOPBACK
 from tests.api.signing.conftest import Office

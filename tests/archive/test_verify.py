@@ -17,8 +17,8 @@ from deedbox.archive.stored_zip import ZipEntry
 from deedbox.authority import issue
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
-from deedbox.pdf.cms import CmsSigner
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.timestamp import Timestamper
 from tests.archive.conftest import KEY, Archivist, archiving, entries, next_day, problems, proof_of, root_of, verdicts
 from tests.archive.sink import Sink
 from tests.conftest import HandClock

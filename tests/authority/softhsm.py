@@ -16,7 +16,7 @@ from pkcs11.util.x509 import decode_x509_certificate
 
 from deedbox.authority.pkcs11 import KeyChoice
 from deedbox.kernel.crypto import Secret
-from deedbox.pdf.cms import PrivateKey
+from deedbox.pdf.seal.cms import PrivateKey
 
 LABEL, PIN = "Deeds", "12345678"
 _MODULES = [

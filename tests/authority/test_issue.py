@@ -11,7 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from deedbox.authority import issue
 from deedbox.authority.issue import Issued, Revoked
-from deedbox.pdf.trust import DOCUMENT_SIGNING
+from deedbox.pdf.verify.trust import DOCUMENT_SIGNING
 from tests.pdf.issued import AT, NOW, installation
 from tests.pdf.oracles import run, said
 

@@ -17,7 +17,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret, ValueCipher
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
-from deedbox.pdf.cms import PrivateKey
+from deedbox.pdf.seal.cms import PrivateKey
 from tests.authority.test_certificates import BASE, certificates, ring, workspace
 from tests.conftest import HandClock
 from tests.pdf import issued as foreign

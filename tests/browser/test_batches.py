@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from deedbox.pdf import office as libreoffice
+from deedbox.pdf.intake import libreoffice
 from tests.api.signing import test_bulk as bulk
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.packets import RULES, Packets

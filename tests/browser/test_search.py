@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, FilePayload, expect
 
 from deedbox.kernel import limits
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.conftest import opened, served
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office

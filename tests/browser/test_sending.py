@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from deedbox.pdf import office as libreoffice
+from deedbox.pdf.intake import libreoffice
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.test_incoming import LOCKED, PASSWORD

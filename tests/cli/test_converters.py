@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel.sandbox import fence
-from deedbox.pdf import office
+from deedbox.pdf.intake import libreoffice as office
 
 LINUX_ONLY = pytest.mark.skipif(sys.platform != "linux", reason="a filter that denies calls is Linux's")
 needs_office = pytest.mark.skipif(office.program() is None, reason="LibreOffice is not installed")

@@ -10,7 +10,7 @@ import pytest
 from deedbox.kernel.crypto import create_key_file
 from deedbox.kernel.db import NOTICES_MISSED
 from deedbox.kernel.db.postgres import PostgresDatabase
-from deedbox.search.renewal import MODEL_CHOSEN
+from deedbox.search.indexing.renewal import MODEL_CHOSEN
 from tests import server
 from tests.search.embed import tiny
 from tests.search.embed.loopback import Response, serving

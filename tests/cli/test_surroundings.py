@@ -16,7 +16,7 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import migrate
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
-from deedbox.pdf import fonts
+from deedbox.pdf.marks import fonts
 from tests import server
 from tests.kinds import kinds
 from tests.otlp import collecting

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from deedbox.authority import issue
 from deedbox.evidence import chain, file
-from deedbox.pdf.seal import SealIdentity
-from deedbox.pdf.trust import DOCUMENT_SIGNING
+from deedbox.pdf.seal.pades import SealIdentity
+from deedbox.pdf.verify.trust import DOCUMENT_SIGNING
 from tests import nursery, server
 from tests.evidence.samples import DOCUMENT, evidence
 from tests.faults.tampering import NOW, Office, restamped, time_stamped

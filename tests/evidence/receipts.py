@@ -9,9 +9,9 @@ from typing import Any
 from deedbox.evidence import receipt
 from deedbox.evidence.receipt import ReceiptStatement
 from deedbox.kernel.clock import instant
-from deedbox.pdf import jws
-from deedbox.pdf.seal import SealIdentity
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal import jws
+from deedbox.pdf.seal.pades import SealIdentity
+from deedbox.pdf.seal.timestamp import Timestamper
 
 TEXT = "The deposit is three months of rent, or 1.500 €.\n“Paid” on the first day."
 

@@ -20,10 +20,11 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Sink
-from deedbox.pdf import boxes, seal
-from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.marks.marks import Mark, Marks, PageRect
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.report import VerificationReport
+from deedbox.pdf.render import boxes
+from deedbox.pdf.seal import pades as seal
+from deedbox.pdf.verify.report import VerificationReport
 from tests.pdf import oracles
 from tests.pdf.issued import NOW, installation, order
 from tests.pdf.papers import scribble
@@ -97,7 +98,8 @@ class Chain:
         places = [mark.place for mark in _marks(_count(sealed)).marks]
         roots = [installation().root.der]
         report = msgspec.convert(
-            await self._workshop.run("deedbox.pdf.verify:verify", sealed, roots, [], instant(NOW)), VerificationReport
+            await self._workshop.run("deedbox.pdf.verify.verify_pdf:verify", sealed, roots, [], instant(NOW)),
+            VerificationReport,
         )
         told = oracles.pdfsig(sealed, roots[0], self._folder)
         faults = {

@@ -17,7 +17,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.search.embed import models
 from deedbox.search.engine import INDEX_JOB
-from deedbox.search.renewal import MODEL_CHOSEN
+from deedbox.search.indexing.renewal import MODEL_CHOSEN
 from tests.faults import installation
 from tests.faults.fleet import Fleet
 from tests.webhooks.sink import Sink, listening

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.search.fusion import fuse
 from deedbox.search.index import ChunkEntry, Index, IndexChange, bits
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.postgres.indexes import PostgresIndexes
 from deedbox.search.index.postgres.store import indexes as index_rows
 from deedbox.search.index.postgres.store.indexes import IndexRow
 from deedbox.search.index.word_search import Match, WordSearch
+from deedbox.search.query.fusion import fuse
 from tests.search.index.model import DIMENSIONS, WORDS, entry, vector
 
 UPLOADS = 24

@@ -11,8 +11,8 @@ from hashlib import sha256
 
 from msgspec import Struct, field
 
-from deedbox.pdf import sealed_form
-from deedbox.pdf.syntax import ObjectReference
+from deedbox.pdf.verify import sealed_form
+from deedbox.pdf.verify.syntax import ObjectReference
 from tests.faults.tampering import NOW, Office
 
 EVIL = b"BT /F1 40 Tf 72 400 Td (I owe nothing) Tj ET 0 0 300 300 re f"

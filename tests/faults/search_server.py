@@ -8,13 +8,14 @@ from deedbox.cli import main
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.outbox import Event
-from deedbox.search import embedders, ingest, query, recover
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.chunks.store import AnsweringChunk
 from deedbox.search.folders.mirror import Mirror
 from deedbox.search.index import Index
-from deedbox.search.upload import LibraryUpload
-from deedbox.search.workspace_index import WorkspaceIndex
+from deedbox.search.indexing import embedders, ingest, recover
+from deedbox.search.indexing.workspace_index import WorkspaceIndex
+from deedbox.search.library.upload import LibraryUpload
+from deedbox.search.query import best_passages as query
 from deedbox.signing_search import CompletedDocuments
 from tests.faults.faulty_server import VARIABLE
 from tests.faults.signing_faults import LONG_GAP_SECONDS

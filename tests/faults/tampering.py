@@ -23,10 +23,12 @@ from pyhanko_certvalidator import ValidationContext
 from deedbox.authority import issue
 from deedbox.evidence import file
 from deedbox.evidence.file import Evidence, SealedFileEvidence
-from deedbox.pdf import cms, seal, sealed_form, timestamp_again
-from deedbox.pdf.gap import find, traces
-from deedbox.pdf.timestamp import Timestamper
-from deedbox.pdf.verify import verify
+from deedbox.pdf.seal import cms, timestamp_again
+from deedbox.pdf.seal import pades as seal
+from deedbox.pdf.seal.gap import find, traces
+from deedbox.pdf.seal.timestamp import Timestamper
+from deedbox.pdf.verify import sealed_form
+from deedbox.pdf.verify.verify_pdf import verify
 from tests.faults.updates import UPDATES, updated
 from tests.pdf.pki import Holder
 from tests.pdf.sealed import document, form

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from deedbox.search.extract import extract
 from deedbox.search.extract.kinds import KINDS, PICTURES, kind_of
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 from tests.faults import FULL
 from tests.faults.producers import corpus, written_here
 

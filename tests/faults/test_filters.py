@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.conftest import opened
 from tests.api.search.conftest import Search
 from tests.conftest import HandClock

@@ -14,7 +14,7 @@ import pikepdf
 import pytest
 from msgspec import Struct, field
 
-from deedbox.pdf import signed_input
+from deedbox.pdf.intake import signed_input
 from tests.faults import FULL
 from tests.faults.chain import Chain, Outcome
 from tests.faults.producers import corpus, handmade

@@ -14,8 +14,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from deedbox.evidence import chain, file
-from deedbox.pdf import cms, der, extension, low_s, sealed_form, timestamp_again
-from deedbox.pdf.report import GOOD
+from deedbox.pdf.seal import cms, der, low_s, timestamp_again
+from deedbox.pdf.verify import extension, sealed_form
+from deedbox.pdf.verify.report import GOOD
 from tests.evidence.samples import evidence
 from tests.faults import FULL
 from tests.faults.mutants import drafted, mutants, planted, stamped

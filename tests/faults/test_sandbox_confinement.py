@@ -18,7 +18,7 @@ from deedbox.kernel.sandbox import Fence, SandboxCall, SandboxFailed, SandboxKin
 from deedbox.kernel.sandbox.allowed import CALLS, Work, looks
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.sandbox.syscalls import NUMBERS
-from deedbox.pdf import convert
+from deedbox.pdf.intake import convert
 from tests.server import Server, start
 
 LINUX = sys.platform == "linux"

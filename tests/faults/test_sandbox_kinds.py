@@ -22,8 +22,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Fence, SandboxFailed, SandboxKind, fence
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import office, pdf_sandbox
-from deedbox.pdf.office_child import ConversionRequest
+from deedbox.pdf import pdf_sandbox
+from deedbox.pdf.intake import libreoffice as office
+from deedbox.pdf.intake.libreoffice_child import ConversionRequest
 from deedbox.search.embed import local
 from deedbox.search.embed.models import current
 from deedbox.search.embed.remote import RemoteEmbedder

@@ -18,7 +18,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Conflict, ErrorCode, ServiceError, Unavailable
 from deedbox.kernel.sandbox import Fence, SandboxCall, SandboxFailed, SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import convert
+from deedbox.pdf.intake import convert
 from tests.kernel.sandboxed import Encrypted
 
 pytestmark = pytest.mark.anyio

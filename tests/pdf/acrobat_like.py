@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from deedbox.pdf import sealed_form
-from deedbox.pdf.cms import CmsSigner
-from deedbox.pdf.syntax import Name, Number, ObjectReference, number
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.timestamp import Timestamper
+from deedbox.pdf.verify import sealed_form
+from deedbox.pdf.verify.syntax import Name, Number, ObjectReference, number
 from tests.pdf.pki import ISSUED, Holder, revocation_list
 from tests.pdf.sealed import SIGNED
 

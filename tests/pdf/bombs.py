@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from deedbox.pdf import cms
-from deedbox.pdf.cms import CmsSigner
+from deedbox.pdf.seal import cms
+from deedbox.pdf.seal.cms import CmsSigner
 from tests.pdf.pki import DER, ISSUED, YEAR, Authority
 
 _PAGES = [b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>", b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>"]

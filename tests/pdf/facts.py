@@ -3,7 +3,13 @@
 import hashlib
 from typing import Any
 
-from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, CompletionCertificate, LabeledText
+from deedbox.pdf.marks.certificate_facts import (
+    CertifiedEvent,
+    CertifiedFile,
+    CertifiedSigner,
+    CompletionCertificate,
+    LabeledText,
+)
 from tests.pdf.papers import scribble
 
 

@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from deedbox.authority import issue
 from deedbox.authority.issue import Addresses, Issued
-from deedbox.pdf import seal
-from deedbox.pdf.cms import CmsSigner, PrivateKey
-from deedbox.pdf.seal import PreparedSeal, SealIdentity, SealParameters
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal import pades as seal
+from deedbox.pdf.seal.cms import CmsSigner, PrivateKey
+from deedbox.pdf.seal.pades import PreparedSeal, SealIdentity, SealParameters
+from deedbox.pdf.seal.timestamp import Timestamper
 from tests.pdf.pki import SEALING
 
 # The programs that judge take no clock in hand: what they are shown must be good now.

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from deedbox.pdf.trust import DOCUMENT_SIGNING
+from deedbox.pdf.verify.trust import DOCUMENT_SIGNING
 
 DER = serialization.Encoding.DER
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey

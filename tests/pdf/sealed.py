@@ -17,10 +17,10 @@ from pyhanko.sign.timestamps import DummyTimeStamper
 from pyhanko.sign.validation.dss import DocumentSecurityStore
 from pyhanko_certvalidator.registry import SimpleCertificateStore
 
-from deedbox.pdf import seal
-from deedbox.pdf.cms import CmsSigner
-from deedbox.pdf.seal import SealIdentity, SealParameters
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal import pades as seal
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.pades import SealIdentity, SealParameters
+from deedbox.pdf.seal.timestamp import Timestamper
 from tests.pdf.issued import prepared
 from tests.pdf.pki import ISSUED, Authority, Holder
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.pdf.syntax import Name, number
-from deedbox.pdf.verify import verify
+from deedbox.pdf.verify.syntax import Name, number
+from deedbox.pdf.verify.verify_pdf import verify
 from tests.pdf import acrobat_like, shapes
 from tests.pdf.acrobat_like import STAMPED, Change, Draft, Stream
 from tests.pdf.oracles import qpdf

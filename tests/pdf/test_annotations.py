@@ -13,7 +13,8 @@ from PIL import Image, ImageChops, ImageFilter
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import annotations, clean, intake
+from deedbox.pdf.intake import annotations, clean
+from deedbox.pdf.intake import take_in as intake
 from tests.faults.hostile import MUTATIONS
 from tests.pdf.annotated import (
     BOX,

@@ -4,8 +4,8 @@ import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
 
-from deedbox.pdf import boxes
-from deedbox.pdf.boxes import Box, PageView
+from deedbox.pdf.render import boxes
+from deedbox.pdf.render.boxes import Box, PageView
 from tests.pdf.papers import add_page
 
 

@@ -11,8 +11,8 @@ from PIL import Image
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import certificate
-from deedbox.pdf.completion import CompletionCertificate
+from deedbox.pdf.marks import certificate
+from deedbox.pdf.marks.certificate_facts import CompletionCertificate
 from tests.pdf.facts import completion, digest
 from tests.pdf.papers import drained, lines, paper, shown
 

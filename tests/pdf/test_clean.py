@@ -10,8 +10,9 @@ from PIL import ImageChops
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import annotations, clean, intake
-from deedbox.pdf.signed_input import IntakeTerms
+from deedbox.pdf.intake import annotations, clean
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.intake.signed_input import IntakeTerms
 from tests.pdf.papers import add_page, drained, font, lines, saved, shown, text_of
 
 SCRIPT = Dictionary(S=Name.JavaScript, JS="app.alert(1)")

@@ -16,9 +16,9 @@ from pyhanko.sign.signers.pdf_cms import PdfCMSSignedAttributes
 from pyhanko_certvalidator.registry import SimpleCertificateStore
 
 from deedbox.authority.issue import Issued
-from deedbox.pdf import cms, der
-from deedbox.pdf.cms import CmsSigner
-from deedbox.pdf.der import Malformed
+from deedbox.pdf.seal import cms, der
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.der import Malformed
 from tests.pdf.issued import NOW, end_entity, installation, keys
 from tests.pdf.oracles import cms_verified
 

@@ -17,10 +17,13 @@ from PIL import Image
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import SandboxFailed
-from deedbox.pdf import convert, intake, office, picture
-from deedbox.pdf.convert import Source
+from deedbox.pdf.intake import convert
+from deedbox.pdf.intake import image_to_pdf as picture
+from deedbox.pdf.intake import libreoffice as office
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.intake.convert import Source
+from deedbox.pdf.intake.signed_input import IntakeTerms
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.signed_input import IntakeTerms
 from tests.pdf.papers import drained, paper, scribble, shown, text_of
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ from asn1crypto import core
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deedbox.pdf import der
-from deedbox.pdf.der import Malformed
+from deedbox.pdf.seal import der
+from deedbox.pdf.seal.der import Malformed
 
 
 @given(st.integers(-(2**200), 2**200))

@@ -13,8 +13,10 @@ from pyhanko_certvalidator.registry import SimpleCertificateStore
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import earlier_signatures, gap, intake
-from deedbox.pdf.signed_input import IntakeTerms
+from deedbox.pdf.intake import earlier_signatures
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.intake.signed_input import IntakeTerms
+from deedbox.pdf.seal import gap
 from tests.pdf.annotated import WORD, annotation, text_field
 from tests.pdf.papers import drained, lines, paper, saved, shown, text_of
 from tests.pdf.pki import Authority

@@ -7,9 +7,9 @@ import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name, String
 
-from deedbox.pdf import intake
-from deedbox.pdf.marks import FormField, PreparedFile
-from deedbox.pdf.signed_input import IntakeTerms
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.intake.signed_input import IntakeTerms
+from deedbox.pdf.marks.marks import FormField, PreparedFile
 from tests.pdf.annotated import annotation, file, text_field, with_look
 from tests.pdf.papers import A4, add_page, drained, lines, saved, shown
 

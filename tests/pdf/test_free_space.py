@@ -10,10 +10,10 @@ import typst
 from pypdfium2 import raw
 
 from deedbox.cli.demo import contracts
-from deedbox.pdf import intake
-from deedbox.pdf.boxes import Box
-from deedbox.pdf.marks import PageRect, Tag
-from deedbox.pdf.room import least_height_by_hand
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.marks.field_text import least_height_by_hand
+from deedbox.pdf.marks.marks import PageRect, Tag
+from deedbox.pdf.render.boxes import Box
 from tests.pdf.papers import drained, lines, paper, shown
 
 W, H = 595.0, 842.0

@@ -2,8 +2,8 @@
 
 import pytest
 
-from deedbox.pdf import glyphs
-from deedbox.pdf.marks import Kind, Mark, PageRect
+from deedbox.pdf.marks import glyphs
+from deedbox.pdf.marks.marks import Kind, Mark, PageRect
 from tests.pdf.papers import paper
 from tests.pdf.test_mark import NAMES, ink, marked
 

@@ -8,10 +8,11 @@ import pikepdf
 import pytest
 from lxml import etree
 
-from deedbox.pdf import hand, mark
-from deedbox.pdf.fonts import HANDS, Hand, families
-from deedbox.pdf.marks import Mark, Marks, PageRect
-from deedbox.pdf.room import FieldSpace, letters_by_hand
+from deedbox.pdf.marks import draw as mark
+from deedbox.pdf.marks import typed_signature as hand
+from deedbox.pdf.marks.field_text import FieldSpace, letters_by_hand
+from deedbox.pdf.marks.fonts import HANDS, Hand, families
+from deedbox.pdf.marks.marks import Mark, Marks, PageRect
 from tests.pdf.papers import drained, paper, shown
 from tests.pdf.test_mark import NAMES
 

@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import images
+from deedbox.pdf.marks import signature_images as images
 from tests.pdf.papers import scribble
 
 

@@ -12,8 +12,9 @@ from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import damage, intake, signed_input
-from deedbox.pdf.signed_input import IntakeTerms
+from deedbox.pdf.intake import damage, signed_input
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.intake.signed_input import IntakeTerms
 from tests.pdf import shapes
 from tests.pdf.papers import add_page, drained, lines, paper, saved, scribble, shown, text_of
 from tests.pdf.shapes import assembled, stream

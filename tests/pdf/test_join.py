@@ -9,8 +9,8 @@ from PIL import ImageChops
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.intake import take_in
-from deedbox.pdf.join import join
+from deedbox.pdf.intake.join import join
+from deedbox.pdf.intake.take_in import take_in
 from tests.pdf import shapes
 from tests.pdf.papers import add_page, drained, lines, paper, saved, shown, text_of
 

@@ -18,11 +18,11 @@ from deedbox.authority.issue import Revoked
 from deedbox.cli import receipt as command
 from deedbox.evidence import receipt
 from deedbox.kernel.errors import Conflict
-from deedbox.pdf import jws
-from deedbox.pdf.cms import CmsSigner
-from deedbox.pdf.judge import Anchors
-from deedbox.pdf.seal import SealIdentity
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal import jws
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.pades import SealIdentity
+from deedbox.pdf.seal.timestamp import Timestamper
+from deedbox.pdf.verify.judge import Anchors
 from tests.evidence.receipts import answer, file, receipted
 from tests.faults.tampering import Office
 from tests.pdf.issued import NOW, Installation, end_entity, installation, keys

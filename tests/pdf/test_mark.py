@@ -12,8 +12,9 @@ from PIL import Image
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import intake, mark
-from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.marks import draw as mark
+from deedbox.pdf.marks.marks import Mark, Marks, PageRect
 from tests.pdf.papers import A4, add_page, drained, lines, paper, saved, scribble, shown, text_of
 
 DARK = b"0.2 0.2 0.2 rg -3000 -3000 9000 9000 re f"

@@ -6,7 +6,8 @@ import pikepdf
 import pytest
 from pikepdf import Dictionary
 
-from deedbox.pdf import intake, metadata
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.seal import metadata
 from tests.pdf.papers import add_page, drained, lines, saved
 
 XMP = """<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/">

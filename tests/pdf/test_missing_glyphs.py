@@ -8,8 +8,8 @@ import pytest
 from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import intake
-from deedbox.pdf.signed_input import IntakeTerms
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.intake.signed_input import IntakeTerms
 from tests.pdf.papers import add_page, drained, font, lines, saved, text_of
 
 BOX, LETTER = b"\0\1a box", b"\0\1a letter"

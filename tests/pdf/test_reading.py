@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from deedbox.kernel import limits
-from deedbox.pdf import reading
+from deedbox.pdf.render import page_text as reading
 from tests.pdf.papers import lines, paper
 
 LONG = "The tenant pays the rent of 1,250 euros on the first working day of every month"

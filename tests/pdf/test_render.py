@@ -7,7 +7,7 @@ from PIL import Image, ImageFilter
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, NotFound
-from deedbox.pdf import render
+from deedbox.pdf.render import draw_pages as render
 from tests.pdf.papers import lines, paper, shown
 
 

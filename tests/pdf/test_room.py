@@ -8,8 +8,8 @@ import pypdfium2 as pdfium
 import pytest
 from pypdfium2 import raw
 
-from deedbox.pdf.marks import Mark, PageRect
-from deedbox.pdf.room import SMALLEST, FieldSpace, letters_by_hand, letters_that_fit
+from deedbox.pdf.marks.field_text import SMALLEST, FieldSpace, letters_by_hand, letters_that_fit
+from deedbox.pdf.marks.marks import Mark, PageRect
 from tests.pdf.papers import paper, shown
 from tests.pdf.test_mark import NAMES, marked
 

@@ -18,9 +18,9 @@ from pyhanko.sign.validation.settings import KeyUsageConstraints
 from pyhanko_certvalidator import ValidationContext
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import seal
-from deedbox.pdf.seal import SealIdentity
-from deedbox.pdf.verify import verify
+from deedbox.pdf.seal import pades as seal
+from deedbox.pdf.seal.pades import SealIdentity
+from deedbox.pdf.verify.verify_pdf import verify
 from tests.pdf import shapes
 from tests.pdf.issued import NOW, end_entity, installation, keys, order, prepared, sealed
 from tests.pdf.oracles import GOOD, cms_of, cms_verified, gap, pdfsig, qpdf, signed_bytes

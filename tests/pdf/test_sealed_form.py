@@ -10,9 +10,11 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
-from deedbox.pdf import cms, intake, low_s, sealed_form, syntax
-from deedbox.pdf.der import Malformed
-from deedbox.pdf.verify import verify
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.seal import cms, low_s
+from deedbox.pdf.seal.der import Malformed
+from deedbox.pdf.verify import sealed_form, syntax
+from deedbox.pdf.verify.verify_pdf import verify
 from tests.pdf import shapes
 from tests.pdf.issued import NOW, end_entity, installation, keys, order, prepared, sealed
 from tests.pdf.oracles import need

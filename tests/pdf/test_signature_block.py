@@ -9,9 +9,10 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import intake, signature_block
-from deedbox.pdf.marks import PageRect, PageSize, SignatureBlock
-from deedbox.pdf.signed_input import IntakeTerms
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.intake.signed_input import IntakeTerms
+from deedbox.pdf.marks import signature_block
+from deedbox.pdf.marks.marks import PageRect, PageSize, SignatureBlock
 from tests.pdf.papers import add_page, drained, lines, paper, saved, shown
 
 

@@ -17,9 +17,10 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import certificate, mark, strokes
-from deedbox.pdf.marks import Kind, Mark, Marks, PageRect
-from deedbox.pdf.strokes import PadDrawing
+from deedbox.pdf.marks import certificate, strokes
+from deedbox.pdf.marks import draw as mark
+from deedbox.pdf.marks.marks import Kind, Mark, Marks, PageRect
+from deedbox.pdf.marks.strokes import PadDrawing
 from tests.pdf.drawings import strokes as drawn
 from tests.pdf.facts import completion
 from tests.pdf.papers import drained, paper, scribble, shown

@@ -6,8 +6,9 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import intake, tags
-from deedbox.pdf.marks import Tag
+from deedbox.pdf.intake import tags
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.marks.marks import Tag
 from tests.pdf.papers import drained, lines, paper
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deedbox.authority import issue
-from deedbox.pdf import cms, der, timestamp
-from deedbox.pdf.cms import CmsSigner
-from deedbox.pdf.der import Malformed
-from deedbox.pdf.timestamp import POLICY, Timestamper
+from deedbox.pdf.seal import cms, der, timestamp
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.der import Malformed
+from deedbox.pdf.seal.timestamp import POLICY, Timestamper
 from tests.pdf.issued import NOW, end_entity, installation, keys
 from tests.pdf.oracles import said
 

@@ -16,11 +16,12 @@ from pyhanko_certvalidator import ValidationContext
 from deedbox.authority import issue
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import cms, der, seal, timestamp, timestamp_again
-from deedbox.pdf.cms import CmsSigner
-from deedbox.pdf.der import Malformed
-from deedbox.pdf.timestamp import Timestamper
-from deedbox.pdf.verify import verify
+from deedbox.pdf.seal import cms, der, timestamp, timestamp_again
+from deedbox.pdf.seal import pades as seal
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.der import Malformed
+from deedbox.pdf.seal.timestamp import Timestamper
+from deedbox.pdf.verify.verify_pdf import verify
 from tests.pdf import shapes
 from tests.pdf.issued import NOW, installation, order, prepared, sealed
 from tests.pdf.oracles import GOOD, cms_of, cms_verified, gap, pdfsig, qpdf, said, signed_bytes

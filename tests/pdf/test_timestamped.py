@@ -7,7 +7,7 @@ import pytest
 from deedbox.authority import issue
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.timestamped import verify_token
+from deedbox.pdf.verify.standalone_timestamp import verify_token
 from tests.pdf.issued import NOW, installation
 
 CONTENT = b"the root of a day"

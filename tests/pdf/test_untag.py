@@ -12,9 +12,9 @@ import pytest
 from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import intake
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.marks.typeset import _compiler
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.typeset import _compiler
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, shown, text_of
 
 TAG = "{{signature:Buyer}}"

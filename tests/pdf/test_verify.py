@@ -17,9 +17,10 @@ from pyhanko.version import __version__ as pyhanko_version
 from deedbox.kernel import limits
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import cms, der, sealed_form
-from deedbox.pdf.report import Checks, VerificationReport, overall_verdict, with_records
-from deedbox.pdf.verify import verify
+from deedbox.pdf.seal import cms, der
+from deedbox.pdf.verify import sealed_form
+from deedbox.pdf.verify.report import Checks, VerificationReport, overall_verdict, with_records
+from deedbox.pdf.verify.verify_pdf import verify
 from tests.pdf import bombs, shapes
 from tests.pdf.pki import ISSUED, SEALING, YEAR, Authority, issue, revocation_list
 from tests.pdf.sealed import (
@@ -324,11 +325,11 @@ def test_authentic_needs_every_check_that_can_be_made() -> None:
 
 @pytest.mark.anyio
 async def test_it_works_in_a_sandbox_that_can_open_no_file(ours: Authority, clean: bytes) -> None:
-    sandbox = Sandbox(SandboxKind(name="verify", preload=("deedbox.pdf.verify",)))
+    sandbox = Sandbox(SandboxKind(name="verify", preload=("deedbox.pdf.verify.verify_pdf",)))
     files = {"authentic": clean, "altered": clean + b"x", "unsigned": document(), "unexplained": b"hello"}
     try:
         for verdict, data in files.items():
-            answer = await sandbox.call("deedbox.pdf.verify:verify", data, ours.roots, [], NOW)
+            answer = await sandbox.call("deedbox.pdf.verify.verify_pdf:verify", data, ours.roots, [], NOW)
             assert msgspec.convert(answer, VerificationReport).verdict == verdict
     finally:
         await sandbox.close()
@@ -412,7 +413,7 @@ def _with_properties(**properties: Any) -> bytes:
 async def test_file_with_a_huge_count_is_judged_within_its_cpu_limit(ours: Authority, bomb: str) -> None:
     data = bombs.BOMBS[bomb]()
     assert len(data) < 256 * limits.KB
-    module = "deedbox.pdf.verify"
+    module = "deedbox.pdf.verify.verify_pdf"
     sandbox = Sandbox(SandboxKind(name="small", preload=(module,), cpu_seconds=4, seconds=60))
     try:
         found = await sandbox.call(f"{module}:verify", data, ours.roots, (), NOW)

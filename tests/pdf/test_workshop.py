@@ -13,10 +13,12 @@ from pikepdf import Array, Dictionary, Name
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed, Stream
-from deedbox.pdf import earlier_signatures, intake, mark, signed_input
-from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.intake import earlier_signatures, signed_input
+from deedbox.pdf.intake import take_in as intake
+from deedbox.pdf.intake.signed_input import IntakeTerms
+from deedbox.pdf.marks import draw as mark
+from deedbox.pdf.marks.marks import Mark, Marks, PageRect
 from deedbox.pdf.pdf_sandbox import PdfSandbox, kinds
-from deedbox.pdf.signed_input import IntakeTerms
 from tests.pdf.annotated import CASES
 from tests.pdf.facts import completion
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, scribble, shown, text_of
@@ -157,13 +159,13 @@ async def test_a_pdf_is_not_converted_and_a_strange_function_not_run(workshop: P
 
 
 async def test_other_work_on_pdf_files_is_run_by_its_name(workshop: PdfSandbox) -> None:
-    report = await workshop.run("deedbox.pdf.verify:verify", paper(), [], [], "2026-11-15T09:00:00Z")
+    report = await workshop.run("deedbox.pdf.verify.verify_pdf:verify", paper(), [], [], "2026-11-15T09:00:00Z")
     assert report["verdict"] == "unsigned"
 
 
 async def test_a_result_of_another_shape_is_not_believed(workshop: PdfSandbox) -> None:
     with pytest.raises(SandboxFailed):
-        await workshop._made(Marks, "render:render", paper(), 1, write=Collected().write)
+        await workshop._made(Marks, "render.draw_pages:render", paper(), 1, write=Collected().write)
 
 
 async def test_the_server_loads_no_library_for_pdf_files() -> None:

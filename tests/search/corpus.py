@@ -10,15 +10,17 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
-from deedbox.search import extract, library, query, store
+from deedbox.search import extract
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.embedders import Embedders
 from deedbox.search.engine import SearchEngine
 from deedbox.search.extract import md
 from deedbox.search.index import Index
-from deedbox.search.library import TextCache
-from deedbox.search.reader import SearchReader
-from deedbox.search.upload import Extraction, LibraryUpload
+from deedbox.search.indexing.embedders import Embedders
+from deedbox.search.library import library, store
+from deedbox.search.library.library import TextCache
+from deedbox.search.library.reader import SearchReader
+from deedbox.search.library.upload import Extraction, LibraryUpload
+from deedbox.search.query import best_passages as query
 from tests.conftest import HandClock
 from tests.kinds import kinds
 from tests.search.hashing import HashingEmbedder

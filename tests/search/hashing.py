@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deedbox.search.chunk import cut
-from deedbox.search.upload import Chunk, Extraction
+from deedbox.search.indexing.chunk import cut
+from deedbox.search.library.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
     from deedbox.search.embed import Role, Vectors

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from deedbox.search.chunk import Span, chunks, cut, spans, tokens_of
-from deedbox.search.upload import Chunk, Extraction
+from deedbox.search.indexing.chunk import Span, chunks, cut, spans, tokens_of
+from deedbox.search.library.upload import Chunk, Extraction
 
 ROOT = Path(__file__).parent.parent.parent
 PROSE = (ROOT / "LICENSE").read_text(encoding="utf-8")

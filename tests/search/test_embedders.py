@@ -4,7 +4,7 @@ import pytest
 
 from deedbox.kernel.errors import ErrorCode, Unavailable
 from deedbox.search.embed import recipe_name, vectors_of
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio

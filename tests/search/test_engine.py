@@ -11,9 +11,9 @@ import pytest
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest
-from deedbox.search import store
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
-from deedbox.search.recover import recover
+from deedbox.search.indexing.recover import recover
+from deedbox.search.library import store
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder

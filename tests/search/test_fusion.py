@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.fusion import DENSE_WEIGHT, WORDS_WEIGHT, fuse
 from deedbox.search.index import Candidate, Hit
+from deedbox.search.query.fusion import DENSE_WEIGHT, WORDS_WEIGHT, fuse
 
 
 def candidates(scores: Mapping[str, tuple[float, float | None]]) -> list[Candidate]:

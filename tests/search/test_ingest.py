@@ -12,12 +12,14 @@ from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Database, Value
 from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
 from deedbox.kernel.jobs import Job
-from deedbox.search import ingest, library, query, store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB
-from deedbox.search.ingest import NO_TEXT, Failure, IndexOutcome, Ingest
-from deedbox.search.recover import recover
+from deedbox.search.indexing import ingest
+from deedbox.search.indexing.embedders import Embedders
+from deedbox.search.indexing.ingest import NO_TEXT, Failure, IndexOutcome, Ingest
+from deedbox.search.indexing.recover import recover
+from deedbox.search.library import library, store
+from deedbox.search.query import best_passages as query
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 

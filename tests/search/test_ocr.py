@@ -8,12 +8,12 @@ from PIL import Image
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.extract.image import read
+from deedbox.search.library.upload import Extraction
 from deedbox.search.ocr import RecognisedWord, ScannedPage
 from deedbox.search.ocr.detect import rows
 from deedbox.search.ocr.filled import fill_pages
 from deedbox.search.ocr.page_reader import _is_sound
 from deedbox.search.ocr.recognise import decode_line
-from deedbox.search.upload import Extraction
 from tests.search.pictures import file_of, picture
 
 

@@ -11,7 +11,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.search import extract
 from deedbox.search.extract import Damaged, Packed
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 SOUND = Extraction("Rent.\nDue on the first.", [0, 6], [(0, "Rent."), (6, "Due")])
 DENSE = "".join(random.Random(3).choices("abcdefghijklmnopqrstuvwxyzäöü契約😀", k=400_000))

@@ -17,20 +17,20 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
-from deedbox.search import query
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.chunks.store import LOGGED
-from deedbox.search.embedders import Embedders
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
-from deedbox.search.entries import entries
 from deedbox.search.index import ANALYSIS, IndexChange
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.postgres.index import PostgresIndex
 from deedbox.search.index.postgres.store import indexes as index_rows
 from deedbox.search.index.postgres.store import tables
-from deedbox.search.ingest import Ingest
-from deedbox.search.query import Question
-from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
+from deedbox.search.indexing.embedders import Embedders
+from deedbox.search.indexing.entries import entries
+from deedbox.search.indexing.ingest import Ingest
+from deedbox.search.indexing.renewal import FORGET_JOB, RENEW_JOB, Renewal
+from deedbox.search.query import best_passages as query
+from deedbox.search.query.best_passages import Question
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder

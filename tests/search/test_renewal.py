@@ -10,12 +10,14 @@ import pytest
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest, Unavailable
-from deedbox.search import ingest, library, query, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import INDEX_JOB
-from deedbox.search.ingest import Ingest
-from deedbox.search.query import Passage, Question
-from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
+from deedbox.search.indexing import ingest
+from deedbox.search.indexing.ingest import Ingest
+from deedbox.search.indexing.renewal import FORGET_JOB, RENEW_JOB, Renewal
+from deedbox.search.library import library, store
+from deedbox.search.query import best_passages as query
+from deedbox.search.query.best_passages import Passage, Question
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder

@@ -11,12 +11,13 @@ from deedbox.evidence import receipt
 from deedbox.evidence.receipt import ReceiptStatement
 from deedbox.kernel.db import Database
 from deedbox.kernel.settings import Settings
-from deedbox.search import query, replay
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.conditions import Either, Every, Not, compare
-from deedbox.search.query import Answered, Question
-from deedbox.search.receipt import ReceiptQuery, _payload, asked_of
-from deedbox.search.replay import NoReplay
+from deedbox.search.query import best_passages as query
+from deedbox.search.query import replay
+from deedbox.search.query.best_passages import Answered, Question
+from deedbox.search.query.receipt import ReceiptQuery, _payload, asked_of
+from deedbox.search.query.replay import NoReplay
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder

@@ -14,7 +14,7 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import load
-from deedbox.search.rerank import Reranker
+from deedbox.search.query.rerank import Reranker
 from tests.search.embed.loopback import Request, Response, serving
 
 pytestmark = pytest.mark.anyio

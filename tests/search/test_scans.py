@@ -10,14 +10,16 @@ from PIL import Image, ImageDraw, ImageFont
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Database
 from deedbox.kernel.sandbox import Stream
-from deedbox.search import ingest, library, query, store
 from deedbox.search.engine import INDEX_JOB
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.ingest import IndexOutcome, Ingest
+from deedbox.search.indexing import ingest
+from deedbox.search.indexing.ingest import IndexOutcome, Ingest
+from deedbox.search.indexing.recover import recover
+from deedbox.search.library import library, store
+from deedbox.search.library.upload import LibraryUpload
 from deedbox.search.ocr.page_reader import Keep, PageReader
-from deedbox.search.query import Passage, Question
-from deedbox.search.recover import recover
-from deedbox.search.upload import LibraryUpload
+from deedbox.search.query import best_passages as query
+from deedbox.search.query.best_passages import Passage, Question
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.extract.pdfs import lines, paged

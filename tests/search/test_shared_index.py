@@ -13,7 +13,7 @@ from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Unavailable
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
 from deedbox.search.index import Index
-from deedbox.search.workspace_index import INDEX_WANTED
+from deedbox.search.indexing.workspace_index import INDEX_WANTED
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 

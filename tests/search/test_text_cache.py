@@ -14,13 +14,13 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.sandbox import Stream
-from deedbox.search import library
 from deedbox.search.extract import Damaged, Extractor, Packed
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.library import TextCache
+from deedbox.search.library import library
+from deedbox.search.library.library import TextCache
+from deedbox.search.library.reader import SearchReader
+from deedbox.search.library.upload import Extraction, LibraryUpload
 from deedbox.search.ocr.page_reader import PageReader
-from deedbox.search.reader import SearchReader
-from deedbox.search.upload import Extraction, LibraryUpload
 from tests.conftest import HandClock
 from tests.kinds import kinds
 

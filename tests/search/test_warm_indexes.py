@@ -10,12 +10,13 @@ import pytest
 from deedbox.kernel import limits, tasks
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Unavailable
-from deedbox.search import query, store
-from deedbox.search.builds import Builds
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index, IndexChange, IndexWarming, Place
-from deedbox.search.query import Question
-from deedbox.search.warm_indexes import warm_indexes
+from deedbox.search.indexing.builds import Builds
+from deedbox.search.indexing.warm_indexes import warm_indexes
+from deedbox.search.library import store
+from deedbox.search.query import best_passages as query
+from deedbox.search.query.best_passages import Question
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.gate import Gate

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Database
-from deedbox.search import library, query, query_syntax, store
-from deedbox.search.filing import FilingChange
-from deedbox.search.query import Mode, Question
-from deedbox.search.query_syntax import Wording, read, replace_words
-from deedbox.search.reader import SearchReader
+from deedbox.search.library import library, store
+from deedbox.search.library.filing import FilingChange
+from deedbox.search.library.reader import SearchReader
+from deedbox.search.query import best_passages as query
+from deedbox.search.query import query_syntax
+from deedbox.search.query.best_passages import Mode, Question
+from deedbox.search.query.query_syntax import Wording, read, replace_words
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 

@@ -14,7 +14,7 @@ from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Database, Tx
-from deedbox.pdf.marks import PageRect
+from deedbox.pdf.marks.marks import PageRect
 from deedbox.signing import action_context as desks
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.correct import correct

@@ -30,11 +30,11 @@ from deedbox.kernel.db import Database
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, ServiceError, SetupError
 from deedbox.kernel.sandbox import SandboxFailed
-from deedbox.pdf import timestamp
-from deedbox.pdf.cms import CmsSigner
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.timestamp import Timestamper
-from deedbox.pdf.verify import verify
+from deedbox.pdf.seal import timestamp
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.timestamp import Timestamper
+from deedbox.pdf.verify.verify_pdf import verify
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from tests.authority.test_pkcs12 import above, brought, packed
 from tests.conftest import HandClock

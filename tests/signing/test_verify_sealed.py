@@ -11,8 +11,8 @@ from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.report import VerificationReport
-from deedbox.pdf.verify import verify
+from deedbox.pdf.verify.report import VerificationReport
+from deedbox.pdf.verify.verify_pdf import verify
 from deedbox.signing.completion import verify_sealed
 from tests import server
 from tests.pdf import issued as foreign

@@ -15,7 +15,7 @@ from deedbox.kernel import admin_log, limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.mailbox import Mailbox, checked_address, one_line
-from deedbox.pdf.glyphs import need_printable
+from deedbox.pdf.marks.glyphs import need_printable
 
 _SITE = re.compile(
     r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?|http://(?:localhost|127\.0\.0\.1)(?::[0-9]{1,5})?"

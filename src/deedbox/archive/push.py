@@ -23,7 +23,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, LostFile, ServiceError
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.outbox import Event
-from deedbox.pdf.report import SealedParts
+from deedbox.pdf.verify.report import SealedParts
 
 PUSH_JOB = "archive"
 
@@ -135,7 +135,7 @@ class Push:
         if blob is None:
             raise LostFile(sealed.sha256)
         async with open_stream(self._archive.blobs, blob) as data:
-            found = await self._archive.workshop.run("deedbox.pdf.parts:parts", data)
+            found = await self._archive.workshop.run("deedbox.pdf.verify.parts:parts", data)
         return msgspec.convert(found, SealedParts).timestamp
 
     async def _blob(self, sha256: str) -> Blob | None:

@@ -20,10 +20,10 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.errors import BadRequest, NotFound, ServiceError, Unavailable
 from deedbox.kernel.sandbox import Stream
-from deedbox.pdf import evidence_signature
-from deedbox.pdf.judge import Anchors
-from deedbox.pdf.report import VerificationReport
-from deedbox.pdf.timestamped import TokenReport
+from deedbox.pdf.verify import evidence_signature
+from deedbox.pdf.verify.judge import Anchors
+from deedbox.pdf.verify.report import VerificationReport
+from deedbox.pdf.verify.standalone_timestamp import TokenReport
 
 
 class ArchiveVerdict(msgspec.Struct, frozen=True):
@@ -95,7 +95,9 @@ class ArchiveVerification:
         """BadRequest unless the sealed file is authentic, and evidence and time-stamp are those of it."""
         roots, crls, timestamp_roots = await self._archive.authority.trusted(row.workspace_id)
         sealed, now = _stream(held, inside, package.SEALED_PDF), instant(self._archive.clock.now())
-        found = await self._archive.workshop.run("deedbox.pdf.verify:verify", sealed, roots, crls, now, timestamp_roots)
+        found = await self._archive.workshop.run(
+            "deedbox.pdf.verify.verify_pdf:verify", sealed, roots, crls, now, timestamp_roots
+        )
         report = msgspec.convert(found, VerificationReport)
         if (report.verdict, report.document_id) != ("authentic", row.document_id):
             raise BadRequest(
@@ -157,7 +159,7 @@ class ArchiveVerification:
             raise BadRequest("The root in the archive is not the one that was published")
         anchors = await self._archive.authority.trusted(None)
         said = (tree.token, proofs.statement(tree), *anchors)
-        found = await self._archive.workshop.run("deedbox.pdf.timestamped:verify_token", *said)
+        found = await self._archive.workshop.run("deedbox.pdf.verify.standalone_timestamp:verify_token", *said)
         told = msgspec.convert(found, TokenReport)
         if not told.trusted:
             raise BadRequest(

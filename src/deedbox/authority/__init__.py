@@ -19,9 +19,9 @@ from deedbox.kernel.crypto import Secret, ValueCipher
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.rotation import EncryptedColumn
-from deedbox.pdf.cms import CmsSigner, DistantKey, PrivateKey
-from deedbox.pdf.seal import SealIdentity
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal.cms import CmsSigner, DistantKey, PrivateKey
+from deedbox.pdf.seal.pades import SealIdentity
+from deedbox.pdf.seal.timestamp import Timestamper
 
 ENCRYPTED_KEYS = EncryptedColumn(
     table="certificates", key_columns=("id",), column="private_key", place=ledger.key_place("{id}")

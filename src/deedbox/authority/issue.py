@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID, NameOID
 
-from deedbox.pdf.cms import PrivateKey
-from deedbox.pdf.trust import DOCUMENT_SIGNING
+from deedbox.pdf.seal.cms import PrivateKey
+from deedbox.pdf.verify.trust import DOCUMENT_SIGNING
 
 ROOT_LIFE = timedelta(days=20 * 365)
 ISSUING_LIFE = timedelta(days=10 * 365)

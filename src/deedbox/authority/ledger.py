@@ -15,8 +15,8 @@ from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.ids import new_id
-from deedbox.pdf import der
-from deedbox.pdf.cms import PrivateKey
+from deedbox.pdf.seal import der
+from deedbox.pdf.seal.cms import PrivateKey
 
 ROOT, ISSUING, TIMESTAMP = "root", "issuing", "timestamp"
 AUTHORITIES = (ROOT, ISSUING)

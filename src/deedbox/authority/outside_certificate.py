@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.trust import has_sealing_usage
+from deedbox.pdf.verify.trust import has_sealing_usage
 
 _RSA_BITS = (2048, 8192)
 _CURVES = (ec.SECP256R1, ec.SECP384R1)

@@ -22,8 +22,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, SetupError, Unavailable
 from deedbox.kernel.settings import Settings
-from deedbox.pdf.cms import PublicKey
-from deedbox.pdf.seal import SealIdentity
+from deedbox.pdf.seal.cms import PublicKey
+from deedbox.pdf.seal.pades import SealIdentity
 
 if TYPE_CHECKING:
     import pkcs11

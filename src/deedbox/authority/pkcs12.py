@@ -10,7 +10,7 @@ from deedbox.authority.issue import Issued
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.cms import PrivateKey
+from deedbox.pdf.seal.cms import PrivateKey
 
 
 def read(data: bytes, password: Secret | None, *, now: datetime) -> tuple[Issued, list[bytes]]:

@@ -13,7 +13,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.errors import SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
-from deedbox.pdf import timestamp
+from deedbox.pdf.seal import timestamp
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress

@@ -19,11 +19,11 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.decoders import decoder
 from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.settings import Settings
-from deedbox.search import query
 from deedbox.search.answers.draft import UNSUPPORTED
 from deedbox.search.answers.support import Sentence
-from deedbox.search.query import Mode, Passage
-from deedbox.search.reader import SearchReader
+from deedbox.search.library.reader import SearchReader
+from deedbox.search.query import best_passages as query
+from deedbox.search.query.best_passages import Mode, Passage
 
 T = TypeVar("T", bound=msgspec.Struct)
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))

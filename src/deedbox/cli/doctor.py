@@ -193,7 +193,7 @@ def _tools(_: Settings) -> Iterator[Finding]:
 
 def _fonts(_: Settings) -> Iterator[Finding]:
     """Marks and certificates are set in the fonts of packages, never in those of the system."""
-    from deedbox.pdf import fonts
+    from deedbox.pdf.marks import fonts
 
     if lacking := fonts.missing_packages():
         text = f"{len(lacking)} are missing, such as {lacking[0]}: names in their letters are refused"
@@ -207,7 +207,7 @@ def _fonts(_: Settings) -> Iterator[Finding]:
 def _converters(loaded: Settings) -> Iterator[Finding]:
     """Word documents need LibreOffice, HTML pages WeasyPrint, and both a system that can confine them."""
     from deedbox.kernel.sandbox import fence
-    from deedbox.pdf import convert
+    from deedbox.pdf.intake import convert
 
     means = fence.means()
     known: tuple[tuple[convert.Source, str, str], ...] = (

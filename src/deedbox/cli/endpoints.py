@@ -40,7 +40,7 @@ def embeddings(loaded: Settings) -> Iterator[Finding]:
 def reranker(loaded: Settings) -> Iterator[Finding]:
     if (url := loaded.rerank_url) is None:
         return
-    from deedbox.search.rerank import Reranker, RerankFailed
+    from deedbox.search.query.rerank import Reranker, RerankFailed
 
     async def ask(egress: Egress) -> str:
         try:

@@ -13,11 +13,11 @@ from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ServiceError, SetupError
 from deedbox.kernel.settings import Settings
-from deedbox.search import ingest
 from deedbox.search.folders import Listing, WatchedFolder
 from deedbox.search.folders.lookout import Lookout
 from deedbox.search.folders.mirror import FolderSnapshot, Left, Memory, Mirror, MirrorReport, Wish
-from deedbox.search.reader import SearchReader
+from deedbox.search.indexing import ingest
+from deedbox.search.library.reader import SearchReader
 
 NOTHING = FolderSnapshot(Listing(), Listing())
 """What a folder shows that is gone."""

@@ -21,7 +21,7 @@ from deedbox.search.extract.kinds import SUPPORTED
 from deedbox.search.folders import WatchedFolder
 from deedbox.search.folders.local import LocalFolder
 from deedbox.search.folders.mirror import Left, MirrorReport, Wish
-from deedbox.search.upload import DEFAULT_COLLECTION
+from deedbox.search.library.upload import DEFAULT_COLLECTION
 
 NOT_ALL, KEPT, INTERRUPTED = 1, 3, 130
 _CONFIRM = "--confirm-removals"

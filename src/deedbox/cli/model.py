@@ -146,7 +146,7 @@ def _tell_servers(settings: Settings, model: Model) -> None:
     if settings.database_url is None or not settings.ring.exists():
         return
     from deedbox.kernel.db import Tx
-    from deedbox.search.renewal import MODEL_CHOSEN
+    from deedbox.search.indexing.renewal import MODEL_CHOSEN
 
     def tell(tx: Tx) -> None:
         tx.notify(MODEL_CHOSEN, model.name)

@@ -14,10 +14,10 @@ from deedbox.evidence import receipt
 from deedbox.evidence.receipt import Receipted, ReceiptStatement
 from deedbox.kernel.clock import SystemClock, instant
 from deedbox.kernel.errors import BadRequest, SetupError
-from deedbox.pdf.report import Checks, Signature, Verdict
+from deedbox.pdf.verify.report import Checks, Signature, Verdict
 
 if TYPE_CHECKING:
-    from deedbox.pdf.judge import Anchors
+    from deedbox.pdf.verify.judge import Anchors
 
 MEANING = {
     "authentic": "this is what was answered, to the last character.",
@@ -60,7 +60,7 @@ def is_json(path: Path) -> bool:
 
 def examine(path: Path, named: roots.Named, data_dir: Path | None, *, replay: bool, now: datetime) -> ReceiptReport:
     """The report on the file, by the roots that are named, or else by those of the installation."""
-    from deedbox.pdf.judge import Anchors
+    from deedbox.pdf.verify.judge import Anchors
 
     held = receipt.split(path.read_bytes())
     by_name = Anchors(named.roots, (), named.timestamp_roots) if named.roots else None
@@ -88,8 +88,8 @@ def examine(path: Path, named: roots.Named, data_dir: Path | None, *, replay: bo
 
 def judge_receipt(held: Receipted, anchors: "Anchors", now: datetime | None = None) -> ReceiptReport:
     """The judgement on the receipt and the answer beside it."""
-    from deedbox.pdf import jws
-    from deedbox.pdf.report import overall_verdict as verdict_of
+    from deedbox.pdf.seal import jws
+    from deedbox.pdf.verify.report import overall_verdict as verdict_of
 
     found = jws.judge(held.receipt, held.timestamp, receipt.TYPE, anchors, now or SystemClock().now())
     told, checks = found.report, found.report.checks
@@ -113,7 +113,7 @@ def judge_receipt(held: Receipted, anchors: "Anchors", now: datetime | None = No
 
 async def _replay(deedbox: Any, held: Receipted, report: ReceiptReport) -> None:
     """Asks again. Another answer does not make the receipt less true: libraries change."""
-    from deedbox.search import replay
+    from deedbox.search.query import replay
     from deedbox.web.api_search.query import answer_of
 
     statement = report.statement

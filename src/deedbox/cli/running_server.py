@@ -11,7 +11,7 @@ from deedbox.kernel import jobs, limits
 from deedbox.kernel.errors import ServiceError, SetupError
 from deedbox.kernel.jobs import Job
 from deedbox.kernel.settings import Settings
-from deedbox.search.recover import recover
+from deedbox.search.indexing.recover import recover
 
 
 @asynccontextmanager

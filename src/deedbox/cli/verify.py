@@ -19,12 +19,12 @@ from deedbox.kernel import limits, log
 from deedbox.kernel.clock import SystemClock, instant
 from deedbox.kernel.errors import ServiceError, SetupError
 from deedbox.kernel.sandbox import SandboxKind
-from deedbox.pdf.report import GOOD, Checks, SealedParts, VerificationReport, with_records
+from deedbox.pdf.verify.report import GOOD, Checks, SealedParts, VerificationReport, with_records
 
 EXIT = {"authentic": 0, "extended": 0, "altered": 1}
 OTHERWISE = 2
-MODULE = "deedbox.pdf.verify"
-PARTS = "deedbox.pdf.parts"
+MODULE = "deedbox.pdf.verify.verify_pdf"
+PARTS = "deedbox.pdf.verify.parts"
 
 MEANING = {
     "authentic": "this is what was sealed, every byte of it.",
@@ -197,7 +197,7 @@ def _with_evidence(
 
 
 def _is_vouched_for(report: VerificationReport, told: file.Evidence, anchors: Anchors, now: datetime) -> bool:
-    from deedbox.pdf import evidence_signature, judge
+    from deedbox.pdf.verify import evidence_signature, judge
 
     content = file.vouched_bytes(told)
     return evidence_signature.is_vouched_for(content, told.signature, report, judge.Anchors(*anchors), now)

@@ -11,13 +11,15 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import convert, office, seal
-from deedbox.pdf.completion import CompletionCertificate
-from deedbox.pdf.convert import Source
-from deedbox.pdf.fonts import Hand
-from deedbox.pdf.lines import TextLine
-from deedbox.pdf.marks import Marks, PageRect, Placed, PreparedFile, SignatureBlock
-from deedbox.pdf.signed_input import EarlierSignature, IntakeTerms
+from deedbox.pdf.intake import convert
+from deedbox.pdf.intake import libreoffice as office
+from deedbox.pdf.intake.convert import Source
+from deedbox.pdf.intake.signed_input import EarlierSignature, IntakeTerms
+from deedbox.pdf.marks.certificate_facts import CompletionCertificate
+from deedbox.pdf.marks.fonts import Hand
+from deedbox.pdf.marks.marks import Marks, PageRect, Placed, PreparedFile, SignatureBlock
+from deedbox.pdf.render.lines import TextLine
+from deedbox.pdf.seal import pades as seal
 
 T = TypeVar("T")
 Data: TypeAlias = bytes | Stream
@@ -34,17 +36,31 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
         SandboxKind(
             name="prepare",
             preload=tuple(
-                f"{_PACKAGE}.{module}" for module in ("intake", "join", "signature_block", "images", "picture", "logo")
+                f"{_PACKAGE}.{module}"
+                for module in (
+                    "intake.take_in",
+                    "intake.join",
+                    "marks.signature_block",
+                    "marks.signature_images",
+                    "intake.image_to_pdf",
+                    "marks.logo",
+                )
             ),
-            setup=tuple(SandboxCall(f"{_PACKAGE}.{module}:prepare") for module in ("intake", "picture", "logo")),
+            setup=tuple(
+                SandboxCall(f"{_PACKAGE}.{module}:prepare")
+                for module in ("intake.take_in", "intake.image_to_pdf", "marks.logo")
+            ),
             processes=processes,
             cpu_seconds=limits.PREPARE_SECONDS,
             seconds=limits.SANDBOX_PATIENCE * limits.PREPARE_SECONDS,
         ),
         SandboxKind(
             name="print",
-            preload=(f"{_PACKAGE}.mark", f"{_PACKAGE}.certificate", f"{_PACKAGE}.hand"),
-            setup=tuple(SandboxCall(f"{_PACKAGE}.{module}:prepare") for module in ("mark", "certificate", "hand")),
+            preload=(f"{_PACKAGE}.marks.draw", f"{_PACKAGE}.marks.certificate", f"{_PACKAGE}.marks.typed_signature"),
+            setup=tuple(
+                SandboxCall(f"{_PACKAGE}.{module}:prepare")
+                for module in ("marks.draw", "marks.certificate", "marks.typed_signature")
+            ),
             processes=processes,
             cpu_seconds=limits.MARK_SECONDS,
             seconds=limits.SANDBOX_PATIENCE * limits.MARK_SECONDS,
@@ -53,24 +69,27 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
             name="pages",
             # Names beyond ASCII are written in UTF-16 and texts come in it: a closed sandbox could no longer load it.
             preload=(
-                *(f"{_PACKAGE}.{module}" for module in ("render", "reading", "seal")),
+                *(f"{_PACKAGE}.{module}" for module in ("render.draw_pages", "render.page_text", "seal.pades")),
                 *("encodings.utf_16_be", "encodings.utf_16_le"),
             ),
-            setup=(SandboxCall(f"{_PACKAGE}.seal:load"),),
+            setup=(SandboxCall(f"{_PACKAGE}.seal.pades:load"),),
             processes=processes,
             cpu_seconds=limits.SEAL_SECONDS,
             seconds=limits.SANDBOX_PATIENCE * limits.SEAL_SECONDS,
         ),
         SandboxKind(
             name="prove",
-            preload=tuple(f"{_PACKAGE}.{module}" for module in ("parts", "timestamped", "earlier_signatures")),
+            preload=tuple(
+                f"{_PACKAGE}.{module}"
+                for module in ("verify.parts", "verify.standalone_timestamp", "intake.earlier_signatures")
+            ),
             processes=processes,
             cpu_seconds=limits.PROVE_SECONDS,
             seconds=limits.SANDBOX_PATIENCE * limits.PROVE_SECONDS,
         ),
         SandboxKind(
             name="verify",  # strangers use it: what they send must not delay the server's own work
-            preload=(f"{_PACKAGE}.verify",),
+            preload=(f"{_PACKAGE}.verify.verify_pdf",),
             processes=processes,
             caller_processes=max(1, processes // limits.VERIFY_CALLER_SHARE),
             cpu_seconds=limits.VERIFY_CPU_SECONDS,
@@ -78,8 +97,8 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
         ),
         SandboxKind(
             name="webpage",
-            preload=(f"{_PACKAGE}.webpage", "encodings.cp1252", "encodings.utf_16_be"),
-            setup=(SandboxCall(f"{_PACKAGE}.webpage:prepare"),),
+            preload=(f"{_PACKAGE}.intake.html_to_pdf", "encodings.cp1252", "encodings.utf_16_be"),
+            setup=(SandboxCall(f"{_PACKAGE}.intake.html_to_pdf:prepare"),),
             cpu_seconds=limits.CONVERT_SECONDS,
             seconds=limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS,
             calls=1,
@@ -111,66 +130,69 @@ class PdfSandbox:
 
     async def take_in(self, data: Data, write: Write, terms: IntakeTerms | None = None) -> PreparedFile:
         """Writes the PDF as it will be shown, marked and sealed; after an error only a part may be written."""
-        return await self._made(PreparedFile, "intake:take_in", data, terms, write=write)
+        return await self._made(PreparedFile, "intake.take_in:take_in", data, terms, write=write)
 
     async def take_in_and_place(self, data: Data, write: Write, terms: IntakeTerms, signers: int) -> Placed:
         """The same, with places for so many signers if they could be found at once; else they are yet to be found."""
-        return await self._made(Placed, "signature_block:take_in_and_place", data, terms, signers, write=write)
+        return await self._made(Placed, "marks.signature_block:take_in_and_place", data, terms, signers, write=write)
 
     async def earlier_signatures(self, data: Data, now: str, password: str | None = None) -> list[EarlierSignature]:
         """The signatures that a file from outside brings along; BadRequest if they cannot be read."""
-        found = await self.run(f"{_PACKAGE}.earlier_signatures:signatures", data, now, password)
+        found = await self.run(f"{_PACKAGE}.intake.earlier_signatures:signatures", data, now, password)
         return _checked(found, list[EarlierSignature])
 
     async def join(self, data: Data, sizes: Sequence[int], write: Write) -> int:
         """Writes one PDF of several, which come one after the other, each of its size; how many pages it has."""
-        return await self._made(int, "join:join", data, list(sizes), write=write)
+        return await self._made(int, "intake.join:join", data, list(sizes), write=write)
 
     async def block(self, data: Data, signers: int, write: Write, taken: Sequence[PageRect] = ()) -> SignatureBlock:
         """Places for signers without a field, none of them taken; writes a new PDF only if pages were added.
 
         They are for these places, and for those that are taken on pages that there are not."""
-        return await self._made(SignatureBlock, "signature_block:place", data, signers, list(taken), write=write)
+        return await self._made(SignatureBlock, "marks.signature_block:place", data, signers, list(taken), write=write)
 
     async def mark(self, data: Data, marks: Marks, write: Write) -> int:
         """Writes the PDF with the marks on its pages; how many pages have some."""
-        return await self._made(int, "mark:mark_pages", data, marks, write=write)
+        return await self._made(int, "marks.draw:mark_pages", data, marks, write=write)
 
     async def certificate(self, signed: Data, completion: CompletionCertificate, write: Write) -> int:
         """Writes the certificate of completion with pictures of the signed document's pages; its size."""
-        return await self._made(int, "certificate:certify", signed, completion, write=write)
+        return await self._made(int, "marks.certificate:certify", signed, completion, write=write)
 
     async def logo(self, data: Data) -> bytes:
         """A workspace's logo, written anew as PNG; BadRequest if it is no picture."""
-        return _checked(await self.run(f"{_PACKAGE}.logo:logo", data), bytes)
+        return _checked(await self.run(f"{_PACKAGE}.marks.logo:logo", data), bytes)
 
     async def signature_image(self, data: bytes) -> bytes:
         """A drawn or uploaded signature as PNG on a transparent ground."""
-        return _checked(await self.run(f"{_PACKAGE}.images:signature", data), bytes)
+        return _checked(await self.run(f"{_PACKAGE}.marks.signature_images:signature", data), bytes)
 
     async def shown_signature(self, data: bytes) -> tuple[bytes, bool]:
         """The same, and whether the ink is small in it."""
-        picture, is_small = await self.run(f"{_PACKAGE}.images:shown", data)
+        picture, is_small = await self.run(f"{_PACKAGE}.marks.signature_images:shown", data)
         return _checked(picture, bytes), bool(is_small)
 
     async def hand(self, text: str, hand: Hand) -> bytes:
         """A typed signature as SVG."""
         return _checked(
-            await self.run(f"{_PACKAGE}.hand:svg", text, hand, cpu_seconds=limits.SANDBOX_CPU_SECONDS), bytes
+            await self.run(f"{_PACKAGE}.marks.typed_signature:svg", text, hand, cpu_seconds=limits.SANDBOX_CPU_SECONDS),
+            bytes,
         )
 
     async def render(self, data: Data, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> bytes:
         """The page as WebP of about this width; NotFound if there is no such page."""
-        found = await self.run(f"{_PACKAGE}.render:render", data, number, width, cpu_seconds=limits.SANDBOX_CPU_SECONDS)
+        found = await self.run(
+            f"{_PACKAGE}.render.draw_pages:render", data, number, width, cpu_seconds=limits.SANDBOX_CPU_SECONDS
+        )
         return _checked(found, bytes)
 
     async def read(self, data: Data) -> list[list[TextLine]]:
         """The lines of each page; none of a page that is a picture."""
-        return _checked(await self.run(f"{_PACKAGE}.reading:pages", data), list[list[TextLine]])
+        return _checked(await self.run(f"{_PACKAGE}.render.page_text:pages", data), list[list[TextLine]])
 
     async def prepare_seal(self, data: Data, order: seal.SealParameters, into: Sink) -> seal.PreparedSeal:
         """Writes the PDF with a gap for its signature; where the gap is. Keys stay with the caller."""
-        return _checked(await self.run(f"{_PACKAGE}.seal:prepare", data, order, into=into), seal.PreparedSeal)
+        return _checked(await self.run(f"{_PACKAGE}.seal.pades:prepare", data, order, into=into), seal.PreparedSeal)
 
     async def convert(self, data: Data, source: Source, write: Write) -> None:
         """Writes a PDF made from an image, an HTML page or a Word document; it is yet to be taken in."""
@@ -180,7 +202,12 @@ class PdfSandbox:
         elif source == "pdf":
             raise BadRequest("This file is a PDF already")
         else:
-            await self._made(int, "picture:as_pdf" if source == "image" else "webpage:as_pdf", data, write=write)
+            await self._made(
+                int,
+                "intake.image_to_pdf:as_pdf" if source == "image" else "intake.html_to_pdf:as_pdf",
+                data,
+                write=write,
+            )
 
     async def check_converter(self, source: Source) -> None:
         """Raises BadRequest, which says what to do, if nothing here can or may turn such a file into a PDF."""

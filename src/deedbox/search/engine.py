@@ -10,18 +10,18 @@ from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.settings import Settings
-from deedbox.search.builds import Builds
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
-from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, Place
 from deedbox.search.index.choose import open_indexes
-from deedbox.search.known_questions import KnownQuestions
+from deedbox.search.indexing.builds import Builds
+from deedbox.search.indexing.embedders import Embedders
+from deedbox.search.indexing.workspace_index import INDEX_UNUSABLE, INDEX_WANTED, WorkspaceIndex
 from deedbox.search.ocr.page_reader import PageReader
-from deedbox.search.query_times import QueryTimes
-from deedbox.search.rerank import Reranker
-from deedbox.search.workspace_index import INDEX_UNUSABLE, INDEX_WANTED, WorkspaceIndex
+from deedbox.search.query.known_questions import KnownQuestions
+from deedbox.search.query.query_times import QueryTimes
+from deedbox.search.query.rerank import Reranker
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from deedbox.i18n.refusals import wrong_values
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.room import FieldSpace, least_by_hand, least_printed, letters_that_fit
+from deedbox.pdf.marks.field_text import FieldSpace, least_by_hand, least_printed, letters_that_fit
 from deedbox.signing.field_value import BY_HAND, fault_of, format_value, room_of
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Document, Field, Packet, Party, Signer

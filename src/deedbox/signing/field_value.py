@@ -12,9 +12,9 @@ from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.kernel.mailbox import checked_address
-from deedbox.pdf.glyphs import describe, unprintable
-from deedbox.pdf.options import Option, Part, laid_out
-from deedbox.pdf.room import FieldSpace, letters_by_hand, letters_that_fit
+from deedbox.pdf.marks.field_text import FieldSpace, letters_by_hand, letters_that_fit
+from deedbox.pdf.marks.glyphs import describe, unprintable
+from deedbox.pdf.marks.radio_options import Option, Part, laid_out
 from deedbox.signing import pattern
 from deedbox.signing.model import Document, Field, FieldType, SignerSignature
 

@@ -10,7 +10,7 @@ from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.outbox import Event
-from deedbox.pdf.pictures import Pictures
+from deedbox.pdf.render.page_pictures import Pictures
 from deedbox.signing.store import documents
 
 

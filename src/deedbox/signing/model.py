@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from deedbox import i18n
 from deedbox.kernel import limits
-from deedbox.pdf.fonts import Hand
-from deedbox.pdf.signed_input import EarlierSignature, SignedInput
+from deedbox.pdf.intake.signed_input import EarlierSignature, SignedInput
+from deedbox.pdf.marks.fonts import Hand
 
 Status: TypeAlias = Literal[
     "processing", "draft", "sent", "finalizing", "completed", "declined", "voided", "expired", "failed"

@@ -29,7 +29,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.redacted import Redacted
 from deedbox.kernel.zones import checked_zone
-from deedbox.pdf.signed_input import SignedInput
+from deedbox.pdf.intake.signed_input import SignedInput
 from deedbox.signing.model import (
     Auth,
     Field,

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.constraints import Constraints, never_with
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.signed_input import SignedInput
+from deedbox.pdf.intake.signed_input import SignedInput
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import (
     PARTIES_OR_SIGNERS,

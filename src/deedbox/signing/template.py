@@ -8,8 +8,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.constraints import LEFT_OUT, Constraint, Constraints, never_with
-from deedbox.pdf.marks import PageRect
-from deedbox.pdf.signed_input import SignedInput
+from deedbox.pdf.intake.signed_input import SignedInput
+from deedbox.pdf.marks.marks import PageRect
 from deedbox.signing.model import DocumentFile, Message, OnDecline, Reminders, Rule
 from deedbox.signing.model import Role as PersonRole
 from deedbox.signing.new_document import (

@@ -10,7 +10,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.search.query_times import BOUNDS_MS
+from deedbox.search.query.query_times import BOUNDS_MS
 from deedbox.usage import store
 from deedbox.usage.days import Day, by_day, median
 

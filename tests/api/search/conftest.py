@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock
 from tests.search.hashing import HashingEmbedder

@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 
 from deedbox.kernel.db import Tx
-from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.upload import Chunk
+from deedbox.search.library import store
+from deedbox.search.library.upload import Chunk
 from tests.api.conftest import Api
 from tests.kinds import kinds
 

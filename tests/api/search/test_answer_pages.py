@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.answers import faults
 from tests.api.conftest import opened
 from tests.api.search.conftest import Search

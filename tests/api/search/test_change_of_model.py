@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.search.conftest import Search
 from tests.search.hashing import HashingEmbedder
 

@@ -9,7 +9,7 @@ import pytest
 
 from deedbox.kernel.jobs import AUTOMATIC, PATIENT
 from deedbox.kernel.outbox import Event
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.conftest import Api, Key
 from tests.api.search.conftest import Search
 from tests.api.signing.conftest import Office, signer

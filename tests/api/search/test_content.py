@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from deedbox.kernel import limits
-from deedbox.pdf import render
+from deedbox.pdf.render import draw_pages as render
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.files import TEXT, doc_id, index_as, pdf

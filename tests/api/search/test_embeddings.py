@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.answers import faults, reason
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from deedbox import VERSION
-from deedbox.search import store
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
+from deedbox.search.library import store
 from tests.api.conftest import Api
 from tests.api.search.files import TEXT, doc_id, index_as
 

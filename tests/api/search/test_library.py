@@ -10,8 +10,8 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
-from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.library import store
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.files import TEXT, doc_id, index_as, pdf, replace, rows, stored, upload

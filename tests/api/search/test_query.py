@@ -6,7 +6,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search

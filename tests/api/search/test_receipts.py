@@ -11,7 +11,7 @@ import pytest
 from deedbox.cli import receipt as command
 from deedbox.evidence import receipt
 from deedbox.kernel import limits
-from deedbox.pdf.judge import Anchors
+from deedbox.pdf.verify.judge import Anchors
 from tests.api.conftest import Key
 from tests.api.search.conftest import Search
 from tests.api.search.test_completed import SENTENCE, entry

@@ -10,7 +10,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests.api.conftest import opened
 from tests.api.search.conftest import Search
 from tests.conftest import HandClock

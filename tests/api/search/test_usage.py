@@ -12,7 +12,7 @@ from deedbox.i18n.measures import size, span
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
-from deedbox.search.query_times import BOUNDS_MS
+from deedbox.search.query.query_times import BOUNDS_MS
 from deedbox.usage import measure
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.embedders import Embedders
+from deedbox.search.indexing.embedders import Embedders
 from tests import server
 from tests.api.answers import faults
 from tests.api.conftest import Api, opened

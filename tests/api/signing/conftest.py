@@ -19,7 +19,7 @@ import pytest
 from aiosmtpd.smtp import Envelope
 
 from deedbox.kernel.crypto import Secret
-from deedbox.pdf import office as libreoffice
+from deedbox.pdf.intake import libreoffice
 from tests.api.conftest import Api, opened
 from tests.api.search.files import pdf
 from tests.conftest import HandClock

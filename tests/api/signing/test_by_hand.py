@@ -10,7 +10,7 @@ import pikepdf
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.pdf.strokes import PadDrawing
+from deedbox.pdf.marks.strokes import PadDrawing
 from tests.api.answers import faults
 from tests.api.signing.conftest import Office, signer
 from tests.pdf.drawings import drawn

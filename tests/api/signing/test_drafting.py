@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deedbox.pdf import signed_input
+from deedbox.pdf.intake import signed_input
 from tests.api.conftest import Api
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office, signer

@@ -10,7 +10,8 @@ import pytest
 
 from deedbox.evidence import file as evidence_file
 from deedbox.kernel.db import migrations
-from deedbox.pdf import annotations, clean, intake, signed_input
+from deedbox.pdf.intake import annotations, clean, signed_input
+from deedbox.pdf.intake import take_in as intake
 from deedbox.signing.preparation.intake import CONVERTED_LATER, NOT_LOCKED
 from tests.api.answers import faults
 from tests.api.signing.conftest import LEASE, Office, signer

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from deedbox.kernel import limits
-from deedbox.pdf import office as libreoffice
+from deedbox.pdf.intake import libreoffice
 from tests.api.answers import faults
 from tests.api.signing.conftest import LEASE, Office, signer
 from tests.pdf.papers import lines, paper, text_of

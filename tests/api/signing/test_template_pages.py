@@ -10,7 +10,7 @@ import httpx
 import pikepdf
 import pytest
 
-from deedbox.pdf import convert
+from deedbox.pdf.intake import convert
 from deedbox.web.dashboard.templates import format_duration
 from deedbox.web.http.page_files import ACCEPT, title_from_name
 from tests.api.search.files import pdf

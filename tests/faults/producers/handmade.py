@@ -7,7 +7,8 @@ from typing import Any
 import pikepdf
 from pikepdf import Array, Dictionary, Encryption, Name, Pdf, Permissions, String
 
-from deedbox.pdf import damage, intake, signed_input
+from deedbox.pdf.intake import damage, signed_input
+from deedbox.pdf.intake import take_in as intake
 from tests.pdf.issued import sealed
 from tests.pdf.papers import add_page, font, lines, paper, saved
 from tests.pdf.shapes import SHAPES

@@ -15,7 +15,7 @@ from deedbox.search.embed.inference import LoadedModel
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.embed.nodes import INPUT
 from deedbox.search.embed.turns import WindowPart
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 from tests.search.embed import encoders, tiny
 from tests.search.embed.encoders import PIECES, Arrays
 

@@ -17,7 +17,7 @@ from deedbox.search.embed.inference import LoadedModel
 from deedbox.search.embed.nodes import Precision
 from deedbox.search.embed.turns import WindowPart
 from deedbox.search.embed.vectors import unit
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 from tests.search.embed import oracle, tiny
 
 SENTENCES = [

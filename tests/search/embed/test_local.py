@@ -13,10 +13,10 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import ErrorCode, Unavailable
-from deedbox.search.chunk import chunks
 from deedbox.search.embed import Prefixes, Role, install, models, recipe_name, vectors_of
 from deedbox.search.embed.local import LocalEmbedder
-from deedbox.search.upload import Extraction
+from deedbox.search.indexing.chunk import chunks
+from deedbox.search.library.upload import Extraction
 from tests.search.embed import tiny
 
 pytestmark = pytest.mark.anyio

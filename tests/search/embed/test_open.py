@@ -11,7 +11,7 @@ from deedbox.kernel.settings import Settings, load
 from deedbox.search.embed import install, models, recipe_name
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.embed.remote import RemoteEmbedder
-from deedbox.search.embedders import open_chosen, open_former
+from deedbox.search.indexing.embedders import open_chosen, open_former
 from tests.search.embed import tiny
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from deedbox.kernel.errors import TimedOut, Unavailable
 from deedbox.search.embed import Prefixes, Role
 from deedbox.search.embed.remote import RemoteEmbedder
 from deedbox.search.endpoint import ModelEndpoint
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 from tests.search.embed.loopback import Request, Response, serving
 
 pytestmark = pytest.mark.anyio

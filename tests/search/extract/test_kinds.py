@@ -12,7 +12,7 @@ from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed, Sink, Stream
 from deedbox.search.extract import Extractor, extract, pack_pieces
 from deedbox.search.extract.kinds import KINDS, PICTURES, kind_of
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 from tests.faults.hostile import STALLER, handmade
 from tests.search.extract.pdfs import lines, paged
 from tests.search.extract.test_office import FILES

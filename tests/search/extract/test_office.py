@@ -8,7 +8,7 @@ import pytest
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.extract import Extractor, extract
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 from tests.search.extract.words import archive, docx, paragraph, relations
 
 FILES = Path(__file__).parent / "files"

@@ -40,7 +40,7 @@ class Contract(msgspec.Struct, frozen=True):
 
     def pdf(self, now: datetime) -> bytes:
         """The paper, with the text tags that place its fields."""
-        from deedbox.pdf.typeset import Typesetter
+        from deedbox.pdf.marks.typeset import Typesetter
 
         return Typesetter("sample_contract.typ").compile(msgspec.to_builtins(self), {}, int(now.timestamp()))
 

@@ -9,13 +9,13 @@ import msgspec
 from deedbox.kernel import limits, log
 from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.traces import span
-from deedbox.search import query
 from deedbox.search.answers import claims
 from deedbox.search.answers.extracts import extracts
 from deedbox.search.answers.support import Sentence
 from deedbox.search.engine import SearchEngine
-from deedbox.search.query import Passage, Question
-from deedbox.search.reader import SearchReader
+from deedbox.search.library.reader import SearchReader
+from deedbox.search.query import best_passages as query
+from deedbox.search.query.best_passages import Passage, Question
 
 if TYPE_CHECKING:
     from deedbox.search.answers.chat import Chat

@@ -8,9 +8,9 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 from deedbox.search.conditions.store import IS_SEALED
-from deedbox.search.query_syntax import fold
-from deedbox.search.store import ANSWERING_COLUMNS, read_upload
-from deedbox.search.upload import Chunk, LibraryUpload
+from deedbox.search.library.store import ANSWERING_COLUMNS, read_upload
+from deedbox.search.library.upload import Chunk, LibraryUpload
+from deedbox.search.query.query_syntax import fold
 
 _CHUNK = "number, text, char_start, char_end, page, heading, ocr"
 

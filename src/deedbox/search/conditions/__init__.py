@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.search import filing
-from deedbox.search.filing import Key, Kind
-from deedbox.search.upload import MetadataValue
+from deedbox.search.library import filing
+from deedbox.search.library.filing import Key, Kind
+from deedbox.search.library.upload import MetadataValue
 
 Op: TypeAlias = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"]
 METADATA = "metadata."

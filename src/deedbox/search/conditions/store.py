@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from deedbox.kernel.db import Value
 from deedbox.search.conditions import METADATA, Comparison, Condition, Every, Not, Op
-from deedbox.search.filing import Key
+from deedbox.search.library.filing import Key
 
 _SIGNS = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from deedbox.search.upload import Chunk, Extraction
+from deedbox.search.library.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from deedbox.search.chunk import Span, spans
+from deedbox.search.indexing.chunk import Span, spans
 
 # Up to four letters or digits of a word, any sign by itself, and each character of the scripts without spaces.
 _TOKEN = re.compile(r"[⺀-\U0003ffff]|[^\W⺀-\U0003ffff]{1,4}|[^\w\s]")

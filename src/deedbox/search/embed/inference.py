@@ -11,11 +11,11 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from deedbox.search.chunk import Span, token_spans
 from deedbox.search.embed.models import GRAPH, TOKENIZER, fingerprint
 from deedbox.search.embed.turns import Read, WindowPart
 from deedbox.search.embed.vectors import Vector, of_windows, unit
-from deedbox.search.upload import Extraction
+from deedbox.search.indexing.chunk import Span, token_spans
+from deedbox.search.library.upload import Extraction
 
 
 class LoadedModel:

@@ -14,7 +14,7 @@ from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.embed import Role, recipe_name
 from deedbox.search.embed.models import GRAPH, Model
 from deedbox.search.embed.turns import EmbeddingTurns, Read, Share, WindowPart
-from deedbox.search.upload import Chunk, Extraction
+from deedbox.search.library.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
     from deedbox.search.embed import Vectors
@@ -56,7 +56,7 @@ class LocalEmbedder:
 
     async def split(self, extraction: Extraction) -> list[Chunk]:
         """The text as chunks of the model's own tokens."""
-        from deedbox.search.chunk import cut
+        from deedbox.search.indexing.chunk import cut
 
         headings = [offset for offset, _ in extraction.headings]
         wanted = (self._size, self._overlap, self._model.prefixes.passage)

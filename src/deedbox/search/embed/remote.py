@@ -15,7 +15,7 @@ from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.embed import NO_PREFIXES, Prefixes, Role, recipe_name
 from deedbox.search.endpoint import ModelEndpoint
-from deedbox.search.upload import Chunk, Extraction
+from deedbox.search.library.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,7 +87,7 @@ class RemoteEmbedder:
 
     async def split(self, extraction: Extraction) -> list[Chunk]:
         """The text as chunks of at most so many estimated tokens."""
-        from deedbox.search.chunk import cut
+        from deedbox.search.indexing.chunk import cut
 
         headings = [offset for offset, _ in extraction.headings]
         found = await self._sandbox.call(f"{_ESTIMATE}:split", extraction.text, headings, self._size, self._overlap)

@@ -16,7 +16,7 @@ from deedbox.kernel.errors import ServiceError, Unavailable
 from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.extract.kinds import KINDS, PICTURES, check_content
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _HEAD_BYTES = 8
 

@@ -10,7 +10,7 @@ from deedbox.kernel.limits import CSV_FIELD_CHARS, CSV_SAMPLE_CHARS, CSV_SAMPLE_
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.table import column_names, write
 from deedbox.search.extract.text import TextBuilder, clean
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _DELIMITERS = ",;\t|"
 

@@ -12,7 +12,7 @@ from deedbox.search.extract.text import TextBuilder
 from deedbox.search.extract.word_numbers import Numbers
 from deedbox.search.extract.word_text import WordBlock, blocks
 from deedbox.search.extract.word_xml import WORD, parse
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 ENCRYPTED = encryption_error(WORD)
 BOMB = bomb(WORD)

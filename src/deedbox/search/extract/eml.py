@@ -16,7 +16,7 @@ from deedbox.search.extract.charset import decode
 from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import damage_error
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _HEAD_LINE = re.compile(rb"From |[\x21-\x39\x3b-\x7e]*:|[\t ]")
 _STRUCTURE = re.compile(rb"multipart|message|boundary", re.IGNORECASE)

@@ -10,7 +10,7 @@ from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.package import OfficePackage, beside, open_package
 from deedbox.search.extract.text import TextBuilder
 from deedbox.search.extract.word_xml import parse
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _NOUN = "book"
 _TYPE = b"application/epub+zip"

@@ -11,7 +11,7 @@ from deedbox.search.extract.charset import decode
 from deedbox.search.extract.html_colours import Colours, Shade, declared
 from deedbox.search.extract.html_lines import Lines
 from deedbox.search.extract.text import clean
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([\w.:-]{1,40})", re.IGNORECASE)
 _TEXT = "-text"

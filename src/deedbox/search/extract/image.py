@@ -6,8 +6,8 @@ from PIL import Image
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.search.library.upload import Extraction
 from deedbox.search.ocr.picture import DAMAGED, FORMATS
-from deedbox.search.upload import Extraction
 
 _BROKEN = "This image is damaged. Save it again from the program that created it."
 _LARGE = f"An image may have at most {limits.CONVERT_IMAGE_PIXELS:,} pixels"

@@ -11,7 +11,7 @@ from deedbox.search.extract.charset import decode
 from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.table import label_values
 from deedbox.search.extract.text import TextBuilder, clean
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _DEEP = f"The values of this JSON file are nested more than {JSON_DEPTH:,} deep"
 

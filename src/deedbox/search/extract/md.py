@@ -7,7 +7,7 @@ from itertools import islice
 from deedbox.kernel.limits import HEADING_CHARS, HEADINGS
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.text import TextBuilder, clean
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _ATX = re.compile(r" {0,3}#{1,6}(?:[ \t]+(.*))?")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")

@@ -12,7 +12,7 @@ from deedbox.search.extract.package import OfficePackage, encryption_error, open
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_text import WordBlock
 from deedbox.search.extract.word_xml import local, parse
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _NOUN = "OpenDocument text"
 _TYPE = b"application/vnd.oasis.opendocument.text"

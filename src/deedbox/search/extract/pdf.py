@@ -15,7 +15,7 @@ from deedbox.search.extract.pdf_headings import HeadingLine, by_size, lines_of, 
 from deedbox.search.extract.pdf_order import in_reading_order, runs_right_to_left
 from deedbox.search.extract.pdf_tables import PdfTables
 from deedbox.search.extract.text import TextBuilder, clean
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _HYPHEN = "\x02"
 """What PDFium writes for a hyphen at the end of a line, and no line end after it."""

@@ -11,7 +11,7 @@ from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.package import OfficePackage, open_package
 from deedbox.search.extract.text import TextBuilder
 from deedbox.search.extract.word_xml import local, parse, value
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _NOUN = "presentation"
 _NO_SLIDES = "a ZIP archive that is not a presentation"

@@ -7,7 +7,7 @@ from striprtf.striprtf import destinations, remove_pict_groups, rtf_to_text
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import damage_error
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _HIDING = re.compile(r"\\v(?![a-z0-9])|\\v[1-9]")
 _PART = re.compile(

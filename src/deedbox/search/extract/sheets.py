@@ -17,7 +17,7 @@ from deedbox.search.extract.package import OfficePackage, encryption_error, open
 from deedbox.search.extract.table import write
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import damage_error, parse
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _NOUN = "workbook"
 _ODS = b"application/vnd.oasis.opendocument.spreadsheet"

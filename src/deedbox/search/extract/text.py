@@ -4,7 +4,7 @@ import re
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import EXTRACTED_CHARS, HEADING_CHARS, HEADINGS
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _CONTROLS = dict.fromkeys({*range(32), 127} - {ord("\t"), ord("\n")})
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\ufeff\ud800-\udfff]+")

@@ -2,7 +2,7 @@
 
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.text import TextBuilder, clean
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 
 def read(data: bytes) -> Extraction:

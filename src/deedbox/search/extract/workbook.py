@@ -17,7 +17,7 @@ from deedbox.search.extract.package import OfficePackage, open_package
 from deedbox.search.extract.table import write
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import damage_error, local, parse, refuse_document_type, value
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _NOUN = "workbook"
 _COLUMN = re.compile(r"[A-Z]{1,3}")

@@ -10,7 +10,7 @@ from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.table import label_values
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import local
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 ENTITIES = "This XML file declares entities, which can do harm. Save it without them."
 

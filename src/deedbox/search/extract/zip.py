@@ -5,7 +5,7 @@ from deedbox.kernel.limits import ZIP_BYTES, ZIP_ENTRIES
 from deedbox.search.extract.enclosed import write
 from deedbox.search.extract.package import bomb, open_package
 from deedbox.search.extract.text import TextBuilder
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 _NOUN = "ZIP archive"
 _OF_THE_SYSTEM = ("__MACOSX/",)

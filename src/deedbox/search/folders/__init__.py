@@ -7,7 +7,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, ServiceError, Unavailable
 from deedbox.search.extract.kinds import kind_of
-from deedbox.search.upload import LibraryUpload
+from deedbox.search.library.upload import LibraryUpload
 
 FOLDER, PATH = "folder", "path"
 """The names in a document's metadata under which stands whose file it is: the folder's address, and the path in it."""

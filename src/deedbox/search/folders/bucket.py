@@ -5,7 +5,7 @@ from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.s3.bucket import Bucket, StoredObject
 from deedbox.kernel.s3.failures import StoreRefused
 from deedbox.search.folders import Changed, FileReading, Listing, SeenFile, unfit
-from deedbox.search.upload import LibraryUpload
+from deedbox.search.library.upload import LibraryUpload
 
 ETAG = "etag"
 

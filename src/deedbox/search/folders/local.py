@@ -10,7 +10,7 @@ from pathlib import Path
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.folders import Changed, FileReading, FolderAway, Listing, SeenFile, UnreadableFile, unfit
-from deedbox.search.upload import LibraryUpload
+from deedbox.search.library.upload import LibraryUpload
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE)
 

@@ -14,14 +14,14 @@ from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, NotFound, ServiceError, TooLarge, Unavailable
-from deedbox.search import library, store
 from deedbox.search.extract.kinds import PICTURES, kind_of
-from deedbox.search.filing import Filing, FilingChange
 from deedbox.search.folders import FOLDER, PATH, Changed, Listing, SeenFile, WatchedFolder
-from deedbox.search.library import ParsedFile, TextCache
+from deedbox.search.library import library, store
+from deedbox.search.library.filing import Filing, FilingChange
+from deedbox.search.library.library import ParsedFile, TextCache
+from deedbox.search.library.reader import SearchReader
+from deedbox.search.library.upload import DEFAULT_COLLECTION, LibraryUpload, MetadataValue
 from deedbox.search.ocr import MISSING
-from deedbox.search.reader import SearchReader
-from deedbox.search.upload import DEFAULT_COLLECTION, LibraryUpload, MetadataValue
 
 _TOO_LARGE = "File exceeds maximum size of 50MB"
 

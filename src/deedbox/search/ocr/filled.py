@@ -7,7 +7,7 @@ import msgspec
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import EXTRACTED_CHARS
-from deedbox.search.upload import Extraction
+from deedbox.search.library.upload import Extraction
 
 
 def pages_without_text(extraction: Extraction) -> list[int]:

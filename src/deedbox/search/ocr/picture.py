@@ -10,7 +10,7 @@ import pypdfium2 as pdfium
 from PIL import Image, ImageOps
 
 from deedbox.kernel import limits
-from deedbox.pdf.flat import flat
+from deedbox.pdf.intake.flatten_image import flat
 
 # A sandbox cannot load what an image is read with when it is first needed.
 Image.init()

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from deedbox.kernel.db import Tx, Value
+from deedbox.search.library.upload import Chunk, LibraryUpload
 from deedbox.search.ocr import SCALE, Box, RecognisedWord, ScannedPage
-from deedbox.search.upload import Chunk, LibraryUpload
 
 _words = msgspec.msgpack.Decoder(list[RecognisedWord])
 

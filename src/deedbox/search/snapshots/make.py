@@ -20,13 +20,13 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
-from deedbox.search.builds import Builds
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine, Serving
 from deedbox.search.index import FORMAT, lock
 from deedbox.search.index.folders import IndexFolders
+from deedbox.search.indexing.builds import Builds
+from deedbox.search.indexing.workspace_index import WorkspaceIndex
 from deedbox.search.snapshots import Snapshot, SnapshotContents, SnapshotFile, SnapshotPiece, read, store
-from deedbox.search.workspace_index import WorkspaceIndex
 
 
 class MakeSnapshots:

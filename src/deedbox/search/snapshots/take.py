@@ -15,10 +15,10 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import LostFile, Unavailable
-from deedbox.search.builds import Build, Builds, Span
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.index import FORMAT, Index, IndexUnusable, Place
 from deedbox.search.index.folders import IndexFolders
+from deedbox.search.indexing.builds import Build, Builds, Span
 from deedbox.search.snapshots import Snapshot, SnapshotFile, spans, store, write
 
 

@@ -8,7 +8,7 @@ from deedbox.i18n.refusals import wrong_values
 from deedbox.kernel import constraints
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.mailbox import checked_address
-from deedbox.pdf.glyphs import need_printable
+from deedbox.pdf.marks.glyphs import need_printable
 from deedbox.signing import attachments, parties, sessions, states
 from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import convert, draft_people, draw, remind, send

@@ -12,7 +12,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.mailbox import one_line
 from deedbox.kernel.zones import checked_zone
-from deedbox.pdf.glyphs import need_printable
+from deedbox.pdf.marks.glyphs import need_printable
 from deedbox.signing import sessions, states
 from deedbox.signing.action_context import ActionContext, ActionScope, SigningServices
 from deedbox.signing.actions import convert, send

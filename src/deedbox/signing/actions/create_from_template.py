@@ -12,7 +12,7 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.ids import new_id
-from deedbox.pdf.marks import PageRect
+from deedbox.pdf.marks.marks import PageRect
 from deedbox.signing import sessions, states
 from deedbox.signing.action_context import ActionContext, ActionScope, SigningServices
 from deedbox.signing.actions import convert, send

@@ -10,7 +10,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.mailbox import checked_address
-from deedbox.pdf.glyphs import need_printable
+from deedbox.pdf.marks.glyphs import need_printable
 from deedbox.signing import attachments, parties, states
 from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import send

@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest, Conflict, Saying
-from deedbox.pdf.strokes import PadDrawing, encode_drawing
+from deedbox.pdf.marks.strokes import PadDrawing, encode_drawing
 from deedbox.signing import attachments, parties, show_if, states
 from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.actions import send

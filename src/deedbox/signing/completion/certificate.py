@@ -11,7 +11,8 @@ from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.clock import moment
-from deedbox.pdf.completion import (
+from deedbox.pdf.intake.signed_input import EarlierSignature
+from deedbox.pdf.marks.certificate_facts import (
     CertifiedDocument,
     CertifiedEvent,
     CertifiedFile,
@@ -19,7 +20,6 @@ from deedbox.pdf.completion import (
     CompletionCertificate,
     LabeledText,
 )
-from deedbox.pdf.signed_input import EarlierSignature
 from deedbox.signing.completion.facts import (
     Facts,
     act_of,

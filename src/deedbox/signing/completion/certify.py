@@ -7,7 +7,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.blobs.stream import open_stream
-from deedbox.pdf.completion import CompletionCertificate
+from deedbox.pdf.marks.certificate_facts import CompletionCertificate
 from deedbox.signing.action_context import SigningServices
 from deedbox.signing.completion import facts, verify_sealed
 from deedbox.signing.completion.certificate import Certified, completion, packet_completion

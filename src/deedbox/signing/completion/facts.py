@@ -12,7 +12,7 @@ from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
-from deedbox.pdf.seal import SealIdentity
+from deedbox.pdf.seal.pades import SealIdentity
 from deedbox.signing.action_context import document_of
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Document, Field, Packet, Party, Signer, WorkspaceBrand, attached_pages, first_page

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from deedbox import i18n
 from deedbox.kernel.clock import moment
-from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.marks.marks import Mark, Marks, PageRect
 from deedbox.signing import show_if
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.field_value import format_value, options_on_page

@@ -10,11 +10,11 @@ from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.cms import CmsSigner
-from deedbox.pdf.marks import Mark, Marks, PageRect
+from deedbox.pdf.marks.marks import Mark, Marks, PageRect
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.seal import SealIdentity
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal.cms import CmsSigner
+from deedbox.pdf.seal.pades import SealIdentity
+from deedbox.pdf.seal.timestamp import Timestamper
 from deedbox.signing.completion import verify_sealed
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from deedbox.signing.new_document import NewField

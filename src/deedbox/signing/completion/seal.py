@@ -17,10 +17,10 @@ from deedbox.kernel.blobs import Blob, Blobs, Incoming, ReceivedBlob
 from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.sandbox import SandboxFailed, Sink
-from deedbox.pdf import seal
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.seal import Part, PendingSignature, PreparedSeal, SealIdentity, SealParameters
-from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.seal import pades as seal
+from deedbox.pdf.seal.pades import Part, PendingSignature, PreparedSeal, SealIdentity, SealParameters
+from deedbox.pdf.seal.timestamp import Timestamper
 from deedbox.signing.model import Seal
 
 

@@ -19,9 +19,9 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.jobs import GiveUp, Work
-from deedbox.pdf import timestamp, timestamp_again
-from deedbox.pdf.report import VerificationReport
-from deedbox.pdf.timestamp_again import LastSeal
+from deedbox.pdf.seal import timestamp, timestamp_again
+from deedbox.pdf.seal.timestamp_again import LastSeal
+from deedbox.pdf.verify.report import VerificationReport
 from deedbox.signing.action_context import SERVER, ActionContext, SigningServices, document_of
 from deedbox.signing.completion import certify_packet, verify_sealed
 from deedbox.signing.completion.certificate import Certified

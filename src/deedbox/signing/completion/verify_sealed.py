@@ -18,13 +18,13 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.threads import in_thread
-from deedbox.pdf import judge, sealed_form
-from deedbox.pdf import report as reports
-from deedbox.pdf.der import Malformed
-from deedbox.pdf.judge import Anchors
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.report import Checks, VerificationReport
-from deedbox.pdf.sealed_form import SealedForm
+from deedbox.pdf.seal.der import Malformed
+from deedbox.pdf.verify import judge, sealed_form
+from deedbox.pdf.verify import report as reports
+from deedbox.pdf.verify.judge import Anchors
+from deedbox.pdf.verify.report import Checks, VerificationReport
+from deedbox.pdf.verify.sealed_form import SealedForm
 from deedbox.signing.action_context import SigningServices
 from deedbox.signing.model import Document
 from deedbox.signing.store import audit, documents, sealed
@@ -36,7 +36,7 @@ COMPLETED, RESTAMPED = "document.completed", "document.restamped"
 PACKET_CERTIFIED = "packet.certified"
 """The act whose row tells, in the trail of each document of a packet, the hash of the certificate of all of them."""
 SEALED_SHA256, CERTIFICATE_SHA256 = "sealed_sha256", "certificate_sha256"
-_VERIFY = "deedbox.pdf.verify:verify"
+_VERIFY = "deedbox.pdf.verify.verify_pdf:verify"
 _REPLACED = (
     "The seal was created here, but this is not the file that was stored with it."
     " Part of its signature was replaced, such as the timestamp."

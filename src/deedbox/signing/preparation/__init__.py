@@ -9,8 +9,8 @@ import msgspec
 
 from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.crypto import Secret
-from deedbox.pdf.marks import PageRect
-from deedbox.pdf.signed_input import EarlierSignature, SignedInput
+from deedbox.pdf.intake.signed_input import EarlierSignature, SignedInput
+from deedbox.pdf.marks.marks import PageRect
 from deedbox.signing.model import DocumentFile, Party
 from deedbox.signing.new_document import NewField, NewParty
 

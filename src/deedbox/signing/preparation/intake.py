@@ -12,10 +12,10 @@ from deedbox.kernel.blobs import Blob, Blobs, ReceivedBlob
 from deedbox.kernel.blobs.stream import head_of, open_stream
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import convert
-from deedbox.pdf.marks import FormField, PageRect, PreparedFile, Tag
+from deedbox.pdf.intake import convert
+from deedbox.pdf.intake.signed_input import LOCKED, NOT_OPENED, EarlierSignature, IntakeTerms
+from deedbox.pdf.marks.marks import FormField, PageRect, PreparedFile, Tag
 from deedbox.pdf.pdf_sandbox import PdfSandbox
-from deedbox.pdf.signed_input import LOCKED, NOT_OPENED, EarlierSignature, IntakeTerms
 from deedbox.signing.model import Party
 from deedbox.signing.new_document import NewField, NewParty, without_field
 from deedbox.signing.preparation import OriginalFile, Plan, Planner, PreparedDocument, PreparedDocumentFile

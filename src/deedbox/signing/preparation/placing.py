@@ -10,10 +10,10 @@ from deedbox.i18n.refusals import sentence
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
-from deedbox.pdf import options
-from deedbox.pdf.marks import PageRect
-from deedbox.pdf.options import Way
-from deedbox.pdf.room import SMALLEST
+from deedbox.pdf.marks import radio_options as options
+from deedbox.pdf.marks.field_text import SMALLEST
+from deedbox.pdf.marks.marks import PageRect
+from deedbox.pdf.marks.radio_options import Way
 from deedbox.signing import show_if
 from deedbox.signing.field_size import round_up, too_small
 from deedbox.signing.field_value import fault, normalize, room_of

@@ -16,7 +16,7 @@ from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.errors import ServiceError
 from deedbox.search.answers.draft import AnswerDraft, DraftedAnswer
 from deedbox.search.answers.support import Sentence
-from deedbox.search.query import Mode
+from deedbox.search.query.best_passages import Mode
 from deedbox.web.api_search.filters import QueryFilter
 from deedbox.web.api_search.query import DocId, NewQuery, QueryText, ResultChunk, question, result
 from deedbox.web.http import context

@@ -5,7 +5,7 @@ from litestar import get
 from msgspec import UNSET, UnsetType
 
 from deedbox.kernel.collection import CollectionName
-from deedbox.search import library
+from deedbox.search.library import library
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.auth import requires

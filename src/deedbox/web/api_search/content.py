@@ -12,9 +12,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
-from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.upload import Chunk, LibraryUpload
+from deedbox.search.library import library
+from deedbox.search.library.upload import Chunk, LibraryUpload
 from deedbox.web.http import context, openapi
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.auth import requires

@@ -15,14 +15,14 @@ from deedbox.kernel import limits
 from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
-from deedbox.search import library
 from deedbox.search.extract.kinds import kind_of
-from deedbox.search.filing import Filing, FilingChange
-from deedbox.search.library import ParsedFile
+from deedbox.search.library import library
+from deedbox.search.library.filing import Filing, FilingChange
+from deedbox.search.library.library import ParsedFile
+from deedbox.search.library.reader import SearchReader
+from deedbox.search.library.store import UploadSummary
+from deedbox.search.library.upload import LibraryUpload, MetadataValue, Status
 from deedbox.search.ocr import COMMAND
-from deedbox.search.reader import SearchReader
-from deedbox.search.store import UploadSummary
-from deedbox.search.upload import LibraryUpload, MetadataValue, Status
 from deedbox.web.http import body, context, multipart, once, openapi, upload, write_back
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.auth import requires

@@ -13,8 +13,8 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.constraints import LEFT_OUT, SENT, Constraint, Constraints, Is
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.conditions import METADATA, Condition, Either, Every, Not, Op, compare
-from deedbox.search.filing import GivenValue
-from deedbox.search.upload import MetadataValue
+from deedbox.search.library.filing import GivenValue
+from deedbox.search.library.upload import MetadataValue
 from deedbox.web.http import timestamps
 
 Text = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]

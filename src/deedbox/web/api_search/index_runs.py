@@ -17,10 +17,11 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, ServiceError, TimedOut
 from deedbox.kernel.idempotency import PLANNED
 from deedbox.kernel.jobs import Job
-from deedbox.search import ingest, library
-from deedbox.search.embed_document import Phase
-from deedbox.search.ingest import Failure
-from deedbox.search.reader import SearchReader
+from deedbox.search.indexing import ingest
+from deedbox.search.indexing.embed_document import Phase
+from deedbox.search.indexing.ingest import Failure
+from deedbox.search.library import library
+from deedbox.search.library.reader import SearchReader
 from deedbox.web.api_search.query import DocId
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors

@@ -6,7 +6,7 @@ import msgspec
 from litestar import get
 
 from deedbox import VERSION
-from deedbox.search import library
+from deedbox.search.library import library
 from deedbox.web.http import context
 from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest

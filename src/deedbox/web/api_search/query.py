@@ -14,16 +14,18 @@ from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.constraints import Constraints, never_with
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
-from deedbox.search import conditions, facets, store
-from deedbox.search import query as queries
-from deedbox.search import receipt as receipts
+from deedbox.search import conditions
 from deedbox.search.conditions import Condition, Every
-from deedbox.search.facets import Count, Facets
+from deedbox.search.library import store
+from deedbox.search.library.upload import MetadataValue
 from deedbox.search.ocr import Box
-from deedbox.search.query import Answered, Mode, Passage, Question
-from deedbox.search.query_syntax import replace_words
-from deedbox.search.receipt import ReceiptQuery
-from deedbox.search.upload import MetadataValue
+from deedbox.search.query import best_passages as queries
+from deedbox.search.query import facets
+from deedbox.search.query import receipt as receipts
+from deedbox.search.query.best_passages import Answered, Mode, Passage, Question
+from deedbox.search.query.facets import Count, Facets
+from deedbox.search.query.query_syntax import replace_words
+from deedbox.search.query.receipt import ReceiptQuery
 from deedbox.web.api_search.filters import Field, QueryFilter, condition
 from deedbox.web.http import context
 from deedbox.web.http.auth import requires

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from deedbox.pdf.signed_input import EarlierSignature, SignedInput
+from deedbox.pdf.intake.signed_input import EarlierSignature, SignedInput
 from deedbox.signing.model import (
     Archive,
     Auth,

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from deedbox.pdf.signed_input import SignedInput
+from deedbox.pdf.intake.signed_input import SignedInput
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.template import Role, Template, TemplateField, TemplateStatus
 from deedbox.web.api_v1.document_record import FileRecord, file_records

@@ -7,7 +7,7 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from deedbox.kernel.db import Tx
-from deedbox.pdf.report import Checks, Signature, Verdict, VerificationReport
+from deedbox.pdf.verify.report import Checks, Signature, Verdict, VerificationReport
 from deedbox.signing.completion import verification_code, verify_sealed
 from deedbox.signing.completion.verification_code import Vouched
 from deedbox.web.http import context, multipart, once, upload

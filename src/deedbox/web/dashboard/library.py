@@ -16,11 +16,12 @@ from deedbox.i18n.measures import size
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound, ServiceError
-from deedbox.search import ingest, library
-from deedbox.search.embedders import MISSING
 from deedbox.search.extract.kinds import KINDS, kind_of
-from deedbox.search.library import LibraryListing, ParsedFile
-from deedbox.search.store import UploadSummary
+from deedbox.search.indexing import ingest
+from deedbox.search.indexing.embedders import MISSING
+from deedbox.search.library import library
+from deedbox.search.library.library import LibraryListing, ParsedFile
+from deedbox.search.library.store import UploadSummary
 from deedbox.web.http import context, page_forms, upload
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.app_pages import app_page, asks_for_page

@@ -13,16 +13,16 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import ErrorCode, ServiceError
-from deedbox.pdf.lines import TextLine, kept_pages
-from deedbox.search import library
-from deedbox.search import query as queries
+from deedbox.pdf.render.lines import TextLine, kept_pages
 from deedbox.search.conditions import Condition, Every, Op, compare
 from deedbox.search.engine import NOTHING_INDEXED
-from deedbox.search.excerpt import ExcerptPiece, excerpt, pieces
 from deedbox.search.extract.kinds import KINDS
+from deedbox.search.library import library
 from deedbox.search.ocr import store as pages_store
-from deedbox.search.on_page import lines_of
-from deedbox.search.query import Answered, Passage, Question
+from deedbox.search.query import best_passages as queries
+from deedbox.search.query.best_passages import Answered, Passage, Question
+from deedbox.search.query.excerpt import ExcerptPiece, excerpt, pieces
+from deedbox.search.query.on_page import lines_of
 from deedbox.web.http import context
 from deedbox.web.http.app_pages import app_page
 from deedbox.web.http.auth import person

@@ -17,7 +17,7 @@ from deedbox import VERSION
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, store
 from deedbox.kernel.errors import LostFile, NotFound
-from deedbox.pdf.pictures import lines_of, name_of
+from deedbox.pdf.render.page_pictures import lines_of, name_of
 from deedbox.web.http import context, ranges
 from deedbox.web.http.context import AnyRequest, Context
 

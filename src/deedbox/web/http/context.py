@@ -13,7 +13,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Unauthorized
-from deedbox.search.reader import SearchReader
+from deedbox.search.library.reader import SearchReader
 from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions import expire
 from deedbox.signing.model import Packet

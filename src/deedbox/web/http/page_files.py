@@ -16,7 +16,7 @@ from deedbox.kernel.blobs import Blobs, Incoming
 from deedbox.kernel.blobs.local import disk
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, TooLarge
-from deedbox.pdf import convert
+from deedbox.pdf.intake import convert
 from deedbox.signing.new_document import NewFile
 from deedbox.web.http import context, multipart, page_forms
 from deedbox.web.http.context import AnyRequest

@@ -10,7 +10,7 @@ from litestar.params import FromPath
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, NotFound, UnsupportedMediaType
-from deedbox.pdf.timestamp import QUERY_TYPE, REPLY_TYPE
+from deedbox.pdf.seal.timestamp import QUERY_TYPE, REPLY_TYPE
 from deedbox.web.http import context, openapi
 from deedbox.web.http.auth import PUBLIC, Requirement, requires
 from deedbox.web.http.context import AnyRequest

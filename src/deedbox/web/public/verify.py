@@ -13,7 +13,7 @@ from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound, TooLarge
 from deedbox.kernel.sandbox import SandboxFailed
-from deedbox.pdf.report import GOOD, NOT_PDF, Checks, VerificationReport
+from deedbox.pdf.verify.report import GOOD, NOT_PDF, Checks, VerificationReport
 from deedbox.signing.completion import verification_code, verify_sealed
 from deedbox.signing.completion.verification_code import Vouched
 from deedbox.web.http import context, upload

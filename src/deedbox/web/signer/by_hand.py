@@ -13,9 +13,9 @@ from deedbox.i18n.refusals import refusal
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.errors import BadRequest, Saying
-from deedbox.pdf.fonts import Hand
-from deedbox.pdf.glyphs import describe, unprintable
-from deedbox.pdf.strokes import PadDrawing
+from deedbox.pdf.marks.fonts import Hand
+from deedbox.pdf.marks.glyphs import describe, unprintable
+from deedbox.pdf.marks.strokes import PadDrawing
 from deedbox.signing.action_context import SigningServices
 from deedbox.signing.actions import sign
 from deedbox.signing.model import SignerSignature

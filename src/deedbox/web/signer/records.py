@@ -8,8 +8,8 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.constraints import Constraints, exactly_one
 from deedbox.kernel.redacted import Redacted
-from deedbox.pdf.fonts import Hand
-from deedbox.pdf.strokes import Side, Stroke
+from deedbox.pdf.marks.fonts import Hand
+from deedbox.pdf.marks.strokes import Side, Stroke
 from deedbox.signing.model import Field, Message, Role, Status
 
 _TEXT = limits.NO_NUL

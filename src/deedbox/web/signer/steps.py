@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from deedbox import i18n
-from deedbox.pdf.options import Part
+from deedbox.pdf.marks.radio_options import Part
 from deedbox.signing.field_value import options_on_page
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Attachment, Document, Field

@@ -12,7 +12,7 @@ from litestar.params import FromPath
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
-from deedbox.pdf.lines import TextLine, kept_pages
+from deedbox.pdf.render.lines import TextLine, kept_pages
 from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions.view import view_text
 from deedbox.signing.model import Document, DocumentFile, Field

@@ -7,7 +7,6 @@ import numpy as np
 
 from deedbox.kernel.db import Tx, Value
 from deedbox.search.chunks.store import Logged
-from deedbox.search.entries import entries
 from deedbox.search.index import ChunkEntry, IndexChange, analysis, bits, terms
 from deedbox.search.index.postgres import postings
 from deedbox.search.index.postgres.store import chunks as chunk_rows
@@ -17,6 +16,7 @@ from deedbox.search.index.postgres.store import terms as term_rows
 from deedbox.search.index.postgres.store import words as word_rows
 from deedbox.search.index.postgres.store.chunks import UploadRow
 from deedbox.search.index.postgres.store.indexes import IndexRow
+from deedbox.search.indexing.entries import entries
 
 
 def follow(tx: Tx, logged: Logged) -> None:

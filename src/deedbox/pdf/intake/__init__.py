@@ -1,0 +1,1 @@
+"""Turn files from outside into PDFs that can be shown, marked and sealed."""

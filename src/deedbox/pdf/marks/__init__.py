@@ -1,0 +1,1 @@
+"""Everything drawn on pages: field values, signatures, text, and the certificate of completion."""

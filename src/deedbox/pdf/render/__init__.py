@@ -1,0 +1,1 @@
+"""Pages as pictures and as text, with the place of each line."""

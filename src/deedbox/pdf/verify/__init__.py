@@ -1,0 +1,1 @@
+"""Judge whether a PDF is what was sealed, and explain the verdict."""

@@ -1,0 +1,1 @@
+"""Read, cut and embed documents, and bring indexes up to date."""

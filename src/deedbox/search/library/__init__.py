@@ -1,0 +1,1 @@
+"""The library of a workspace: its documents, their versions, collections and metadata."""

@@ -1,0 +1,1 @@
+"""Answer queries: parse the question, rank passages, count facets, sign receipts."""

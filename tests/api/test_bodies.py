@@ -14,9 +14,9 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
+from deedbox.kernel.fairness import MemoryBudget
 from deedbox.web.http import body as bodies
 from deedbox.web.http.auth import requires
-from deedbox.web.http.room import MemoryBudget
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.test_envelopes import new_document, place_of, signers_cookie

@@ -263,7 +263,7 @@ async def test_one_session_takes_only_some_of_the_places(api: Api, cookies: Cook
     assert (await api.get("/health")).status_code == 200
     go_on.set()
     assert {answer.status_code for answer in await asyncio.gather(*under_way)} == {200}
-    assert not api.guard.places.of
+    assert not api.guard.in_flight_limit.held
 
 
 async def test_a_stranger_without_a_credential_of_the_right_shape_costs_no_look_into_the_database(

@@ -276,7 +276,7 @@ async def test_one_key_takes_a_quarter_of_the_places(api: Api, monkeypatch: pyte
     go_on.set()
     assert {answer.status_code for answer in await asyncio.gather(*under_way)} == {200}
     assert (await api.get("/health")).status_code == 200
-    assert not api.guard.places.of
+    assert not api.guard.in_flight_limit.held
 
 
 @pytest.mark.one_database

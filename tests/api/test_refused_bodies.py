@@ -26,7 +26,7 @@ async def site(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIter
 
 class Site:
     def __init__(self, api: Api, port: int) -> None:
-        self.places = api.guard.places.of
+        self.places = api.guard.in_flight_limit.held
         self._port = port
 
     async def post(self, size: int | None, *headers: str, source: str = PROXY) -> "Sender":

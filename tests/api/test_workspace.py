@@ -9,10 +9,10 @@ from litestar import Request
 from PIL import Image
 
 from deedbox.kernel import accent, limits
+from deedbox.kernel.fairness import MemoryBudget
 from deedbox.web.http import brand, context, static
 from deedbox.web.http.auth import PUBLIC
 from deedbox.web.http.context import Context
-from deedbox.web.http.room import MemoryBudget
 from tests.api.conftest import Api
 from tests.api.test_envelopes import new_document
 

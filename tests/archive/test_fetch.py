@@ -13,10 +13,10 @@ from deedbox.archive.receipt import PackageReceipt
 from deedbox.archive.targets import Write
 from deedbox.kernel import limits
 from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.kernel.fairness import MemoryBudget
 from deedbox.web.http.auth import PUBLIC
 from deedbox.web.http.blob_response import patiently
 from deedbox.web.http.context import Context
-from deedbox.web.http.room import MemoryBudget
 from tests.api.lost import LOST, told
 from tests.archive.conftest import Archivist, entries
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.kernel import limits, turns
+from deedbox.kernel import fairness, limits
 from deedbox.kernel.db import Database, Tx, migrate
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.errors import Unavailable
@@ -144,9 +144,9 @@ async def test_a_read_for_a_request_ends_with_its_time(sqlite_path: Path, monkey
     monkeypatch.setattr(limits, "READ_ASIDE_SECONDS", 0.05)
     endless = "with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n"
     db = SqliteDatabase(sqlite_path)
-    token = turns.holder.set("someone")
+    token = fairness.holder.set("someone")
     with pytest.raises(Unavailable, match="too long"):
         await db.read_aside(lambda tx: tx.one(endless))
-    turns.holder.reset(token)
+    fairness.holder.reset(token)
     assert await db.read_aside(count) == 0
     await db.close()

@@ -281,7 +281,7 @@ async def test_the_child_has_a_session_of_its_own() -> None:
 
 
 async def test_a_call_over_the_queue_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "TURNS_QUEUE", 2)
+    monkeypatch.setattr(limits, "FAIR_QUEUE_LENGTH", 2)
     async with sandbox() as pool:
         await pool.warm()
         three = [asyncio.create_task(call(pool, "nap", 0.5)) for _ in range(3)]

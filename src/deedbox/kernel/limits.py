@@ -320,7 +320,7 @@ DESCRIPTORS_KEPT = 512
 """For the database, files and sandboxes: connections never take these."""
 ADDRESS_CHARS = 64
 """Of a caller's network address: a proxy may pass on whatever its own caller wrote."""
-TURNS_QUEUE = 64
+FAIR_QUEUE_LENGTH = 64
 """Requests that wait for a sandbox, or for their password to be hashed; a quarter of them are one caller's."""
 ADDRESSES_KNOWN = 4096
 """So many addresses are not parsed anew."""

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from deedbox.kernel import limits
-from deedbox.kernel.turns import FairQueue
+from deedbox.kernel.fairness import FairQueue
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -21,13 +21,13 @@ _turns = FairQueue(limits.SLOW_HASHES, "passwords and codes")
 
 async def slow_hash(text: str) -> str:
     """What is stored of the text: enough to recognise it."""
-    async with _turns.one():
+    async with _turns.slot():
         return await asyncio.get_running_loop().run_in_executor(_threads, _hash, text)
 
 
 async def matches(stored: str | None, text: str) -> bool:
     """Whether it is the text; it takes as long where there is nothing to compare with, so that time tells nothing."""
-    async with _turns.one():
+    async with _turns.slot():
         return await asyncio.get_running_loop().run_in_executor(_threads, _matches, stored, text)
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from deedbox.kernel import limits, turns
+from deedbox.kernel import fairness, limits
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed, Sink, Stream
 from deedbox.search.extract import Extractor, extract, pack_pieces
@@ -228,11 +228,11 @@ async def test_one_caller_does_not_hold_every_process_that_reads_files() -> None
         yield b"a text"
 
     def read(caller: str, data: bytes | Stream) -> "asyncio.Task[Extraction]":
-        token = turns.holder.set(caller)
+        token = fairness.holder.set(caller)
         try:
             return asyncio.create_task(shared.extract(data, "txt"))
         finally:
-            turns.holder.reset(token)
+            fairness.holder.reset(token)
 
     try:
         greedy = [read("greedy", Stream(6, never())) for _ in range(4)]

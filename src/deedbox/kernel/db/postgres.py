@@ -18,7 +18,7 @@ import psycopg_pool
 from psycopg import errors as pg
 from psycopg.pq import TransactionStatus
 
-from deedbox.kernel import limits, log, tasks, turns
+from deedbox.kernel import fairness, limits, log, tasks
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, notices
 from deedbox.kernel.db.deferred import DeferredWrites
 from deedbox.kernel.errors import ErrorCode, SetupError, Unavailable
@@ -149,7 +149,7 @@ class PostgresDatabase:
         """By which this process knows its own notices."""
         self._outgoing = notices.Outgoing(self._sender)
         self._listening: list[asyncio.Task[None]] = []
-        self._aside = turns.FairQueue(limits.READS_ASIDE, "searches")
+        self._aside = fairness.FairQueue(limits.READS_ASIDE, "searches")
         self._pool = psycopg_pool.ConnectionPool(
             url,
             kwargs={"autocommit": True, "connect_timeout": limits.POSTGRES_CONNECT_SECONDS, **_PATIENCE},
@@ -178,7 +178,7 @@ class PostgresDatabase:
         return await self._in_thread(_Task(fn, _READ, asyncio.get_running_loop()))
 
     async def read_aside(self, fn: Callable[[Tx], T]) -> T:
-        async with self._aside.one():  # so that such reads never take up all threads
+        async with self._aside.slot():  # so that such reads never take up all threads
             return await self.read(fn)
 
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:

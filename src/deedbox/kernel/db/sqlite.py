@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deedbox.kernel import limits, turns
+from deedbox.kernel import fairness, limits
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, grams
 from deedbox.kernel.db.deferred import DeferredWrites
 from deedbox.kernel.errors import ErrorCode, ServiceError, Unavailable
@@ -137,7 +137,7 @@ class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self.listeners = Listeners()
         self._path = path
-        self._aside = turns.FairQueue(limits.READS_ASIDE, "searches")
+        self._aside = fairness.FairQueue(limits.READS_ASIDE, "searches")
         self._threads = ThreadPoolExecutor(limits.READS_ASIDE, thread_name_prefix="sqlite-reader")
         self._idle: list[sqlite3.Connection] = []
         """Connections for reads aside that nobody uses now."""
@@ -169,7 +169,7 @@ class SqliteDatabase:
 
     async def read_aside(self, fn: Callable[[Tx], T]) -> T:
         """In a thread, with a connection that nobody else uses; SQLite releases Python's lock while it reads."""
-        async with self._aside.one():
+        async with self._aside.slot():
             with span("database read aside"):
                 connection = self._idle.pop() if self._idle else connect(self._path, writable=False)
                 try:
@@ -181,7 +181,7 @@ class SqliteDatabase:
         loop = asyncio.get_running_loop()
         reading = loop.run_in_executor(self._threads, self._read, connection, fn)
         # The server's own work, for nobody in particular, takes as long as it must.
-        limit = loop.call_later(limits.READ_ASIDE_SECONDS, connection.interrupt) if turns.holder.get() else None
+        limit = loop.call_later(limits.READ_ASIDE_SECONDS, connection.interrupt) if fairness.holder.get() else None
         try:
             return await asyncio.shield(reading)
         except asyncio.CancelledError:

@@ -8,11 +8,11 @@ from functools import cache
 from typing import Any
 
 from deedbox.kernel.errors import ErrorCode, ServiceError, Unavailable
+from deedbox.kernel.fairness import FairQueue
 from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink
 from deedbox.kernel.sandbox.frames import Broken, DoneFrame, RefusedFrame, Reply
 from deedbox.kernel.sandbox.process import Child, StartFailed
 from deedbox.kernel.traces import span
-from deedbox.kernel.turns import FairQueue
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Sandbox:
             return self._outcome(function, await self._asked(SandboxCall(function, args), into, cpu_seconds))
 
     async def _asked(self, call: SandboxCall, into: Sink | None, cpu_seconds: float | None) -> Reply:
-        async with self._turns.one(), self._child() as child:
+        async with self._turns.slot(), self._child() as child:
             try:
                 reply = await child.ask(call, into, cpu_seconds)
             except SandboxFailed as failed:
@@ -69,7 +69,7 @@ class Sandbox:
         await asyncio.gather(*self._burials)
 
     async def _warm_one(self) -> None:
-        async with self._turns.one(), self._child():
+        async with self._turns.slot(), self._child():
             return
 
     @asynccontextmanager

@@ -9,7 +9,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request
 from deedbox.kernel.errors import BadGateway, ErrorCode, ServiceError, Unavailable
-from deedbox.kernel.turns import FairQueue
+from deedbox.kernel.fairness import FairQueue
 from deedbox.search.endpoint import ModelEndpoint
 
 Take: TypeAlias = Callable[[str], bool]
@@ -83,7 +83,7 @@ class Chat:
 
         What breaks off after its first word is an answer without an end. BadGateway or Unavailable if none came."""
         stream, failure = _Stream(take), _wrong("wrote nothing")
-        async with self._turns.one():
+        async with self._turns.slot():
             try:
                 answer = await self._out().send(self._request(messages, stream, tokens, seconds))
                 if answer.status == 400 and _OTHER_NAME.encode() in answer.body and self._limit_name != _OTHER_NAME:

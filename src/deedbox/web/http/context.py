@@ -22,7 +22,7 @@ from deedbox.web.http.auth import Requirement
 from deedbox.wiring import Installation
 
 if TYPE_CHECKING:
-    from deedbox.web.http.room import MemoryBudget
+    from deedbox.kernel.fairness import MemoryBudget
 
 KEY = "deedbox"
 OUTER = "deedbox.outer"

@@ -5,8 +5,8 @@ from typing import Final
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
+from deedbox.kernel.fairness import ConcurrencyLimit
 from deedbox.web.http.head import Message, Receive, Scope
-from deedbox.web.http.places import Places
 
 PROXIED: Final = "deedbox.proxied"
 """The extension in the scope of a request that a trusted proxy has handed on."""
@@ -30,14 +30,14 @@ class Rest:
         self._left = message["type"] == "http.request" and bool(message.get("more_body"))
         return message
 
-    async def discard(self, places: Places, address: str) -> None:
+    async def discard(self, limit: ConcurrencyLimit, address: str) -> None:
         """Reads it and keeps nothing, while it comes as fast as an upload must and there is a place for it."""
         waits_for_us = self._expects and not self._begun
         if not self._left or waits_for_us:
             return
         most = {_ALL: limits.REFUSED_BODIES, f"{_ALL} {address}": limits.REFUSED_BODIES_PER_ADDRESS}
         try:
-            with places.held(most):
+            with limit.hold(most):
                 await self._read()
         except (TimeoutError, Unavailable):
             return  # the answer goes out all the same, to whoever still gets to read it

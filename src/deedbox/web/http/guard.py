@@ -10,7 +10,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from deedbox.accounts import people
-from deedbox.kernel import limits, log, turns
+from deedbox.kernel import fairness, limits, log
 from deedbox.kernel.clock import instant, stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import (
@@ -25,6 +25,7 @@ from deedbox.kernel.errors import (
     Unauthorized,
     Unavailable,
 )
+from deedbox.kernel.fairness import ConcurrencyLimit, MemoryBudget
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import Allowance, RateLimitStatus
 from deedbox.signing import sessions
@@ -36,8 +37,6 @@ from deedbox.web.http.head import App, Message, Receive, Scope, Send
 from deedbox.web.http.identity import Budget, Visitor
 from deedbox.web.http.metrics import Metrics
 from deedbox.web.http.pages import refusal, to_login
-from deedbox.web.http.places import Places
-from deedbox.web.http.room import MemoryBudget
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,7 +55,7 @@ class Guard:
         self.doors = known_doors
         self.metrics = metrics
         self.room = MemoryBudget()
-        self.places = Places()
+        self.in_flight_limit = ConcurrencyLimit()
         self._refused = ("", 0.0)
         self.anonymous = Allowance(per_minute=deedbox.settings.anonymous_per_minute, per_day=None)
 
@@ -287,7 +286,7 @@ class _Exchange:
             async with asyncio.timeout(limits.REQUEST_SECONDS) as context.deadline:
                 self._describe(await self._guard.admit(self._scope, context))
                 self._open(context)
-                turns.holder.set(context.holder)
+                fairness.holder.set(context.holder)
                 with self._place(context):
                     await self._pass_on()
         except TimeoutError as error:
@@ -314,7 +313,7 @@ class _Exchange:
         address = identity.address(self._scope)
         # One connection has one request under way, so that this counts those that a proxy holds for an address.
         per_address = self._guard.deedbox.settings.connections_per_address
-        return self._guard.places.held({address: per_address, context.holder: most})
+        return self._guard.in_flight_limit.hold({address: per_address, context.holder: most})
 
     def _refuse_when_busy(self) -> None:
         if self._came_after_stop:
@@ -351,7 +350,7 @@ class _Exchange:
             # Half an answer is out: cutting the connection is the only honest end of it.
             raise ConnectionAbortedError("the response was cut short")
         if self._rest is not None and not self._guard.draining:
-            await self._rest.discard(self._guard.places, identity.address(self._scope))
+            await self._rest.discard(self._guard.in_flight_limit, identity.address(self._scope))
         body = b"" if self._scope["method"] == "HEAD" else answer.body
         if not self._described:
             self._describe(self._guard.unknown_standing())

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from deedbox.kernel import limits, turns
+from deedbox.kernel import fairness, limits
 from deedbox.kernel.errors import Unavailable
-from deedbox.kernel.turns import FairQueue
+from deedbox.kernel.fairness import FairQueue
 
 pytestmark = pytest.mark.anyio
 
@@ -23,8 +23,8 @@ class Queue:
         return asyncio.create_task(self._use(whose))
 
     async def _use(self, whose: str) -> None:
-        turns.holder.set(whose)
-        async with self.turns.one():
+        fairness.holder.set(whose)
+        async with self.turns.slot():
             self.order.append(whose)
             await self.go_on.acquire()
 
@@ -47,11 +47,11 @@ async def test_each_caller_has_one_turn_after_the_other() -> None:
 
 async def test_one_caller_has_a_quarter_of_the_queue_and_the_servers_own_work_all_of_it() -> None:
     queue = Queue()
-    waiting = [queue.come("greedy") for _ in range(1 + limits.TURNS_QUEUE // 4)]
+    waiting = [queue.come("greedy") for _ in range(1 + limits.FAIR_QUEUE_LENGTH // 4)]
     await queue.settled()
     with pytest.raises(Unavailable, match="your files"):
         await queue.come("greedy")
-    own = [queue.come("") for _ in range(limits.TURNS_QUEUE * 3 // 4)]
+    own = [queue.come("") for _ in range(limits.FAIR_QUEUE_LENGTH * 3 // 4)]
     await queue.settled()
     with pytest.raises(Unavailable, match="Too many files"):
         await queue.come("other")
@@ -93,7 +93,7 @@ async def test_who_leaves_in_the_moment_of_the_turn_hands_it_on(steps: int) -> N
 async def test_who_has_left_the_queue_takes_up_no_room_in_it() -> None:
     queue = Queue()
     running = queue.come("a")
-    leaving = [queue.come(f"key {number % 4}") for number in range(limits.TURNS_QUEUE)]
+    leaving = [queue.come(f"key {number % 4}") for number in range(limits.FAIR_QUEUE_LENGTH)]
     await queue.settled()
     for one in leaving:
         one.cancel()

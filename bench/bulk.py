@@ -32,6 +32,7 @@ from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.db.postgres import PostgresTx
 from deedbox.kernel.db.sqlite import SqliteTx
 from deedbox.kernel.settings import Settings
+from deedbox.signing import limits as signing_limits
 from deedbox.signing.bulk import accept
 from deedbox.signing.bulk.model import NewBulkSend, NewRow, ReadRow
 from deedbox.signing.new_document import NewSigner
@@ -237,7 +238,7 @@ async def bare(place: Place, beside: Place) -> float:
         await empty.db.write(lambda tx: _insert(tx, "blobs", blobs))
         documents = len(tables["documents"])
         begun = stopwatch()
-        together = limits.BULK_SLICE_ROWS_POSTGRES if beside.url else limits.BULK_SLICE_ROWS
+        together = signing_limits.BULK_SLICE_ROWS_POSTGRES if beside.url else signing_limits.BULK_SLICE_ROWS
         for first in range(0, documents, together):
             part = {table: _of(rows, documents, first, together) for table, rows in tables.items()}
             await empty.db.write(lambda tx, part=part: _insert_all(tx, part))  # type: ignore[misc]

@@ -9,6 +9,7 @@ from bench.corpus import Floats
 from bench.measure import temporary_folder
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.search import limits as search_limits
 from deedbox.search.embed import models
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.extract.text import clean
@@ -73,7 +74,7 @@ class Direct:
         return list(dict.fromkeys(self._names[int(hit.upload_id.removeprefix("upl_"))] for hit in admitted))
 
     def _hits(self, words: Wording, query: str, mode: str) -> list[Hit]:
-        top = limits.SIFTED_CANDIDATES if words.sifts else limits.LEG_CANDIDATES
+        top = search_limits.SIFTED_CANDIDATES if words.sifts else search_limits.LEG_CANDIDATES
         if mode == "keyword":
             return self._index.words(words.text, top, None, words.sieve)
         if query not in self._asked:

@@ -28,10 +28,10 @@ from bench.options import Options, tell
 from bench.query import CHUNKS_PER_UPLOAD, changes, upload_id
 from bench.ranking import ndcg
 from bench.recall import vectors as embedded_vectors
-from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
+from deedbox.search import limits
 from deedbox.search.index import ChunkEntry, Index, IndexChange
 from deedbox.search.index.folders import IndexFolders
 from deedbox.search.index.postgres.indexes import PostgresIndexes

@@ -17,8 +17,8 @@ import numpy as np
 from bench.corpus import DIMENSIONS, WORDS_PER_QUERY, Corpus, Floats
 from bench.measure import median, peers_python, process, temporary_folder
 from bench.options import NOT_MEASURED, Options, tell
-from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.search import limits
 from deedbox.search.index import Candidate, ChunkEntry, Hit, IndexChange
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.query.fusion import fuse

@@ -19,6 +19,7 @@ from bench.options import Options, tell
 from bench.query import times
 from bench.ranking import SAMPLE
 from deedbox.kernel import limits
+from deedbox.search import limits as search_limits
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.index import ChunkEntry, IndexChange
 from deedbox.search.index.local import LocalIndex
@@ -58,8 +59,8 @@ def vectors(sets: list[Path], keep: Path | None) -> tuple[Floats, Floats]:
 
 def measure(wish: Any, folder: Path, documents: Floats, queries: Floats) -> None:
     """Fills an index one upload after another, as people do, and prints the figures."""
-    limits.INDEX_EXACT_CHUNKS = 0  # what the bits find, however few chunks there are
-    index, top = LocalIndex(folder, documents.shape[1], "bench"), limits.LEG_CANDIDATES
+    search_limits.INDEX_EXACT_CHUNKS = 0  # what the bits find, however few chunks there are
+    index, top = LocalIndex(folder, documents.shape[1], "bench"), search_limits.LEG_CANDIDATES
     for begin in range(0, len(documents), AT_ONCE):
         block = documents[begin : begin + AT_ONCE]
         entries = [ChunkEntry(0, "-", row.astype("<f4").tobytes()) for row in block]

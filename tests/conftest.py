@@ -20,6 +20,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Database, migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
+from deedbox.pdf import limits as pdf_limits
+from deedbox.signing import limits as signing_limits
 from tests.hangs import pytest_runtest_protocol
 from tests.kinds import BLOBS, DATABASE, USUAL, WHOLE, kinds
 from tests.models import models_dir, ocr_dir
@@ -34,7 +36,7 @@ default.create_ssl_context = httpx.create_ssl_context  # type: ignore[attr-defin
 SLOW_HASH_MEMORY_KB, limits.SLOW_HASH_MEMORY_KB = limits.SLOW_HASH_MEMORY_KB, 64
 
 # A tenth of a second for the first page of each document that a test sends, and nobody to look at it.
-PAGE_IMAGE_FIRST, limits.PAGE_IMAGE_FIRST = limits.PAGE_IMAGE_FIRST, min(limits.PAGE_IMAGE_STEPS)
+PAGE_IMAGE_FIRST, signing_limits.PAGE_IMAGE_FIRST = signing_limits.PAGE_IMAGE_FIRST, min(pdf_limits.PAGE_IMAGE_STEPS)
 
 # Machines are shared and noisy: how long an example takes says nothing.
 hypothesis.settings.register_profile("untimed", deadline=None)

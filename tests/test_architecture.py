@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -308,14 +309,49 @@ def test_what_is_allowed_is_left_alone(linter: Linter, code: str) -> None:
     assert list(linter(ast.parse(code))) == []
 
 
+_PARTICIPLE = re.compile(r"[a-z]+(ed|ing)|made|told|kept|taken|given|found|seen|heard|laid|drawn|begun")
+_VERBS = {"bring", "embed", "warning"}
+"""Function names that only look like participles."""
+
+
+def _defined(kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the file of each public definition at the top of a module; the client's are generated."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        if name.startswith(("client/calls/", "client/records/", "client/requests/")):
+            continue
+        for node in _module(name).body:
+            if isinstance(node, kind) and not (defined := getattr(node, "name", "_")).startswith("_"):
+                yield defined, name
+
+
+def test_every_public_type_name_has_one_definition() -> None:
+    files: dict[str, list[str]] = {}
+    for name, file in _defined(ast.ClassDef):
+        files.setdefault(name, []).append(file)
+    assert {name: where for name, where in files.items() if len(where) > 1} == {}
+
+
+def test_functions_are_named_by_verbs_not_participles() -> None:
+    functions = _defined((ast.FunctionDef, ast.AsyncFunctionDef))
+    assert [f"{file}: {name}" for name, file in functions if _PARTICIPLE.fullmatch(name) and name not in _VERBS] == []
+
+
+def _limits() -> Iterator[tuple[str, str]]:
+    """Yield the file and the name of each limit."""
+    for path in sorted(SOURCE.glob("*/limits.py")):
+        file = path.relative_to(SOURCE).as_posix()
+        for node in _module(file).body:
+            for target in node.targets if isinstance(node, ast.Assign) else []:
+                yield from ((file, each.id) for each in ast.walk(target) if isinstance(each, ast.Name))
+
+
 def test_every_limit_is_set_once() -> None:
     """The second of two with one name would hold for both."""
-    module = _module("kernel/limits.py")
-    names = [
-        target.id
-        for node in module.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    ]
-    assert len(names) == len(set(names))
+    assert [name for name, count in Counter(name for _, name in _limits()).items() if count > 1] == []
+
+
+def test_every_limit_is_used() -> None:
+    texts = [path.read_text() for path in SOURCE.rglob("*") if path.suffix in (".py", ".html")]
+    used = Counter(word for text in texts for word in re.findall(r"\b[A-Z][A-Z0-9_]+\b", text))
+    assert [f"{file}: {name}" for file, name in _limits() if used[name] < 2] == []

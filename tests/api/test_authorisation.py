@@ -9,9 +9,9 @@ from litestar import Litestar, get, post
 from litestar.params import FromPath, JSONBody
 
 from deedbox.accounts.scopes import SCOPES
-from deedbox.kernel import limits
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
 from deedbox.kernel.errors import NotFound
+from deedbox.web import limits
 from deedbox.web.app import ROUTES
 from deedbox.web.http import auth, head
 from tests.api.answers import keyed, reason, routes

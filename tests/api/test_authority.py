@@ -8,8 +8,8 @@ import httpx
 import pytest
 from cryptography import x509
 
-from deedbox.kernel import limits
 from deedbox.pdf.seal import timestamp
+from deedbox.web import limits
 from tests.api.answers import faults
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock

@@ -15,6 +15,7 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.fairness import MemoryBudget
+from deedbox.web import limits as web_limits
 from deedbox.web.http import body as bodies
 from deedbox.web.http.auth import requires
 from tests.api.answers import faults
@@ -122,7 +123,7 @@ async def test_a_large_body_is_read_beside_the_loop_and_named_as_a_small_one(api
         answer = await api.call("POST", path, content=EIGHT_MB, **request)
         assert faults(path, answer, 400) == []
         assert answer.json()["error"] == "The body must be a JSON object"
-    title = b'{"name": "a", "scopes": ["%b"]}' % (b"x" * 2 * limits.SMALL_BODY_BYTES)
+    title = b'{"name": "a", "scopes": ["%b"]}' % (b"x" * 2 * web_limits.SMALL_BODY_BYTES)
     answer = await api.call("POST", "/api/v1/keys", content=title, headers=JSON)
     assert answer.json()["error"] == "scopes[0]: at most 40 characters"
     assert api.guard.room.left == limits.LARGE_BODIES_BYTES
@@ -197,7 +198,7 @@ async def test_those_who_wait_too_long_at_one_moment_leave_the_room_as_it_was(mo
 
 @pytest.mark.one_database
 async def test_a_body_of_very_many_texts_is_refused_before_it_is_decoded(api: Api) -> None:
-    many = ",".join(f'"{number:06}":""' for number in range(limits.JSON_QUOTES // 3))
+    many = ",".join(f'"{number:06}":""' for number in range(web_limits.JSON_QUOTES // 3))
     answer = await api.call(
         "POST", "/api/v1/documents", content=f'{{"title":"x","metadata":{{{many}}}}}'.encode(), headers=JSON
     )
@@ -258,7 +259,7 @@ async def test_no_second_decoding_of_a_body(api: Api, monkeypatch: pytest.Monkey
 async def test_a_body_that_drips_holds_no_room(api: Api) -> None:
     go_on, begun = asyncio.Event(), asyncio.Event()
     room = api.guard.room
-    title = b'{"title": "' + b"x" * (2 * limits.SMALL_BODY_BYTES)
+    title = b'{"title": "' + b"x" * (2 * web_limits.SMALL_BODY_BYTES)
 
     async def slowly() -> AsyncIterator[bytes]:
         yield title
@@ -309,14 +310,14 @@ async def test_a_body_that_comes_in_pieces_takes_room_for_what_it_has(
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 299, 300, 301, 1000])
 def test_base64_is_decoded_in_pieces_as_in_one(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "BASE64_PIECE_CHARS", 100)
+    monkeypatch.setattr(web_limits, "BASE64_PIECE_CHARS", 100)
     content = bytes(number % 251 for number in range(size))
     assert b"".join(bodies.from_base64(base64.b64encode(content).decode())) == content
 
 
 @pytest.mark.parametrize("text", ["Q" * 101, "QQ==" * 30, "Q" * 99 + "é", "QU JD" * 30, "QUI=" * 25 + "QUJD"])
 def test_what_is_no_base64_is_none_in_pieces_either(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "BASE64_PIECE_CHARS", 100)
+    monkeypatch.setattr(web_limits, "BASE64_PIECE_CHARS", 100)
     with pytest.raises(ValueError):
         base64.b64decode(text, validate=True)
     with pytest.raises(ValueError):

@@ -14,6 +14,7 @@ from litestar import get, post
 from litestar.params import JSONBody
 
 from deedbox.kernel import limits
+from deedbox.web import limits as web_limits
 from deedbox.web.http import auth, context
 from deedbox.web.http.auth import CHECK, LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Requirement, requires
 from deedbox.web.http.context import AnyRequest
@@ -195,7 +196,7 @@ async def test_a_session_has_its_own_budget_whatever_the_address(
         signer = await signers_cookie(api)
         for path, cookie, limit in (
             ("/account", person, limits.PERSON_PER_MINUTE),
-            (f"{place_of(signer)}/session", signer, limits.SIGNER_PER_MINUTE),
+            (f"{place_of(signer)}/session", signer, web_limits.SIGNER_PER_MINUTE),
         ):
             answers = [
                 await api.get(path, key=None, headers={"Cookie": cookie}, address=f"127.0.0.{n}") for n in (1, 2)
@@ -212,10 +213,10 @@ async def test_a_session_has_its_own_budget_whatever_the_address(
 
 async def test_a_session_that_is_used_up_gets_429(api: Api, cookies: Cookies) -> None:
     sent, path = {"Cookie": cookies.signer}, f"{place_of(cookies.signer)}/session"
-    for _ in range(limits.SIGNER_PER_MINUTE):
+    for _ in range(web_limits.SIGNER_PER_MINUTE):
         await api.call("OPTIONS", path, key=None, headers=sent)  # no method of the signer's: not counted
     assert (await api.get(path, key=None, headers=sent)).status_code == 200
-    for _ in range(limits.SIGNER_PER_MINUTE - 1):
+    for _ in range(web_limits.SIGNER_PER_MINUTE - 1):
         await api.call("HEAD", f"{place_of(cookies.signer)}/files/x/pages/x", key=None, headers=sent)
     assert faults(path, await api.get(path, key=None, headers=sent), 429) == []
 
@@ -255,9 +256,9 @@ async def test_one_session_takes_only_some_of_the_places(api: Api, cookies: Cook
     api.plant(get("/planted/{signer_id:str}", opt=requires(SIGNER))(waiting))
     headers, path = {"Cookie": cookies.signer}, planted_at(cookies)
     under_way = [
-        asyncio.create_task(api.get(path, key=None, headers=headers)) for _ in range(limits.IN_FLIGHT_PER_SESSION)
+        asyncio.create_task(api.get(path, key=None, headers=headers)) for _ in range(web_limits.IN_FLIGHT_PER_SESSION)
     ]
-    while api.guard.metrics.in_flight < limits.IN_FLIGHT_PER_SESSION:
+    while api.guard.metrics.in_flight < web_limits.IN_FLIGHT_PER_SESSION:
         await asyncio.sleep(0)
     assert faults(path, await api.get(path, key=None, headers=headers), 503) == []
     assert (await api.get("/health")).status_code == 200

@@ -13,10 +13,10 @@ import pytest
 from litestar import Litestar, get, post
 from litestar.params import JSONBody
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.mail import Mail
 from deedbox.search.indexing.embedders import Embedders
+from deedbox.web import limits
 from deedbox.web.app import ROUTES
 from deedbox.web.http import openapi
 from deedbox.web.http.auth import requires

@@ -9,7 +9,7 @@ import pytest
 from litestar import get
 from litestar.response import Stream
 
-from deedbox.kernel import limits
+from deedbox.web import limits
 from deedbox.web.http.auth import requires
 from tests import server
 from tests.api.answers import faults, routes

@@ -15,6 +15,7 @@ from litestar import Response, post
 from deedbox.accounts import keys
 from deedbox.kernel import idempotency, limits
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
+from deedbox.web import limits as web_limits
 from deedbox.web.http import context
 from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
@@ -184,7 +185,7 @@ async def test_a_retry_of_a_request_that_timed_out_while_saving_has_one_effect(
     api.plant(post("/api/v1/planted", opt=requires("keys:write"))(slow), alone=True)
     headers = {"Idempotency-Key": "k"}
     with monkeypatch.context() as patched:
-        patched.setattr(limits, "REQUEST_SECONDS", 0.05)
+        patched.setattr(web_limits, "REQUEST_SECONDS", 0.05)
         assert (await api.call("POST", "/api/v1/planted", headers=headers)).status_code == 408
     retries = [asyncio.create_task(api.call("POST", "/api/v1/planted", headers=headers)) for _ in range(3)]
     await asyncio.sleep(0.05)

@@ -12,6 +12,7 @@ from litestar.response import Stream
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import ServiceError
+from deedbox.web import limits as web_limits
 from deedbox.web.http import context
 from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
@@ -27,7 +28,7 @@ JSON = {"Content-Type": "application/json"}
 @pytest.mark.one_database
 async def test_a_body_of_exactly_the_limit_is_read_and_one_byte_more_is_413(api: Api) -> None:
     body = b'{"name": "a"}'
-    full = body + b" " * (limits.JSON_BODY_BYTES - len(body))
+    full = body + b" " * (web_limits.JSON_BODY_BYTES - len(body))
     assert (await api.call("POST", "/api/v1/keys", content=full, headers=JSON)).status_code == 201
     answer = await api.call("POST", "/api/v1/keys", content=full + b" ", headers=JSON)
     assert faults("/api/v1/keys", answer, 413) == []
@@ -48,13 +49,13 @@ async def test_a_body_that_says_too_much_is_refused_unread(api: Api) -> None:
     assert (answer.status_code, read) == (413, [])
     answer = await api.call("POST", "/api/v1/keys", content=endless(), headers=JSON)
     assert answer.status_code == 413
-    assert sum(read) <= limits.JSON_BODY_BYTES + 3 * 65536
+    assert sum(read) <= web_limits.JSON_BODY_BYTES + 3 * 65536
 
 
 @pytest.mark.parametrize("path", ["/api/v1/keys", "/login"])
 @pytest.mark.one_database
 async def test_a_body_that_comes_too_slowly_is_408(api: Api, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(web_limits, "REQUEST_SECONDS", 0.05)
 
     async def slow() -> AsyncIterator[bytes]:
         yield b"{"
@@ -76,7 +77,7 @@ async def test_a_request_that_timed_out_is_no_longer_under_way(api: Api, monkeyp
             stopped.set()
 
     api.plant(get("/planted", opt=requires("search:read"))(sleeping))
-    monkeypatch.setattr(limits, "REQUEST_SECONDS", 2)
+    monkeypatch.setattr(web_limits, "REQUEST_SECONDS", 2)
     assert (await api.get("/planted")).status_code == 408
     assert stopped.is_set()
     assert api.guard.metrics.in_flight == 0
@@ -251,7 +252,7 @@ async def test_a_route_may_give_itself_more_time(api: Api, monkeypatch: pytest.M
         return "done"
 
     api.plant(post("/planted", opt=requires("search:read"), status_code=200)(patient))
-    monkeypatch.setattr(limits, "REQUEST_SECONDS", 2)
+    monkeypatch.setattr(web_limits, "REQUEST_SECONDS", 2)
     assert (await api.call("POST", "/planted")).status_code == 200
 
 

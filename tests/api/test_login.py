@@ -12,6 +12,7 @@ from deedbox.accounts import people, workspaces
 from deedbox.accounts.passkeys import store as passkeys
 from deedbox.accounts.passkeys.store import PasskeyRow
 from deedbox.kernel import limits
+from deedbox.web import limits as web_limits
 from tests.api.answers import RATE_HEADERS, faults
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock
@@ -187,8 +188,8 @@ async def test_name_and_address_need_the_password_too_and_leave_it_as_it_is(api:
 async def test_guesses_at_the_current_password_are_counted(api: Api) -> None:
     client = await settled(api)
     form = {**SETTLED, "password": NEW, "current_password": "a guess of mine"}
-    tries = [await client.post("/account", data=form) for _ in range(limits.LOGIN_TRIES_PER_MINUTE + 1)]
-    assert [one.status_code for one in tries] == [403] * limits.LOGIN_TRIES_PER_MINUTE + [429]
+    tries = [await client.post("/account", data=form) for _ in range(web_limits.LOGIN_TRIES_PER_MINUTE + 1)]
+    assert [one.status_code for one in tries] == [403] * web_limits.LOGIN_TRIES_PER_MINUTE + [429]
     assert tries[-1].headers["Retry-After"] == "60"
     api.clock.forward(60)
     assert (await client.post("/account", data={**form, "current_password": PASSWORD})).status_code == 303
@@ -227,7 +228,7 @@ async def test_a_person_without_a_password_cannot_sign_in_with_an_empty_one(api:
 async def test_tries_for_one_address_are_throttled_even_when_the_last_is_right(api: Api) -> None:
     await settled(api)
     async with api.client() as client:
-        for _ in range(limits.LOGIN_TRIES_PER_MINUTE):
+        for _ in range(web_limits.LOGIN_TRIES_PER_MINUTE):
             assert (await client.post("/login", data={"email": EMAIL, "password": "x"})).status_code == 401
         refused = await client.post("/login", data={"email": EMAIL, "password": PASSWORD})
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
@@ -245,15 +246,15 @@ async def try_at(api: Api, address: str, password: str, cookies: httpx.Cookies |
 
 async def crowd(api: Api, last: int) -> None:
     """Attempts from so many addresses that no unknown device has one left."""
-    for number in range(limits.LOGIN_TRIES_OF_ALL_PER_MINUTE):
+    for number in range(web_limits.LOGIN_TRIES_OF_ALL_PER_MINUTE):
         await try_at(api, f"198.51.{number}.{last}", "x")
     assert await try_at(api, f"203.0.113.{last}", PASSWORD) == 429
 
 
 async def test_a_stranger_locks_nobody_out_elsewhere(api: Api) -> None:
     await settled(api)
-    tries = [await try_at(api, "198.51.100.7", "x") for _ in range(limits.LOGIN_TRIES_PER_MINUTE + 1)]
-    assert tries == [401] * limits.LOGIN_TRIES_PER_MINUTE + [429]
+    tries = [await try_at(api, "198.51.100.7", "x") for _ in range(web_limits.LOGIN_TRIES_PER_MINUTE + 1)]
+    assert tries == [401] * web_limits.LOGIN_TRIES_PER_MINUTE + [429]
     assert await try_at(api, "203.0.113.9", PASSWORD) == 303
 
 
@@ -267,7 +268,7 @@ async def test_a_known_device_gets_in_although_a_crowd_of_strangers_tries(api: A
     assert await try_at(api, "198.51.1.1", PASSWORD, known) == 303
     altered = httpx.Cookies({"deedbox_device": known["deedbox_device"][:-6] + "AAAAAA"})
     assert await try_at(api, "203.0.113.2", PASSWORD, altered) == 429
-    guesses = [await try_at(api, "203.0.113.2", "x", known) for _ in range(limits.LOGIN_TRIES_PER_MINUTE)]
+    guesses = [await try_at(api, "203.0.113.2", "x", known) for _ in range(web_limits.LOGIN_TRIES_PER_MINUTE)]
     assert (guesses[0], guesses[-1]) == (401, 429)
 
 
@@ -428,7 +429,7 @@ async def test_no_form_can_break_the_login(api: Api, kind: bytes, content: bytes
 
 async def test_a_form_that_is_too_large_is_400(api: Api) -> None:
     async with api.client() as client:
-        answer = await client.post("/login", data={"email": "x" * (limits.JSON_BODY_BYTES + 1)})
+        answer = await client.post("/login", data={"email": "x" * (web_limits.JSON_BODY_BYTES + 1)})
     assert faults("/login", answer, 400) == []
 
 

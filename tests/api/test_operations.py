@@ -12,6 +12,7 @@ import pytest
 
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Tx
+from deedbox.web import limits as web_limits
 from tests.api.answers import faults
 from tests.api.conftest import Api
 
@@ -57,7 +58,7 @@ async def test_readyz_tells_for_a_while_that_the_disk_was_full(api: Api, monkeyp
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
     assert (refused.status_code, refused.headers["X-Service-Error-Code"]) == (503, "storage_full")
     assert re.fullmatch(r"ready\nstorage: storage_full \d+ s ago\n", (await api.get("/readyz", key=None)).text)
-    monkeypatch.setattr(limits, "REFUSAL_TOLD_SECONDS", 0)
+    monkeypatch.setattr(web_limits, "REFUSAL_TOLD_SECONDS", 0)
     assert (await api.get("/readyz", key=None)).text == "ready\n"
 
 
@@ -106,7 +107,7 @@ class StuckDatabase:
 async def test_with_a_database_that_is_stuck_the_server_is_alive_and_requests_end(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(web_limits, "REQUEST_SECONDS", 0.2)
     working, stuck = api.deedbox.db, StuckDatabase(api.deedbox.db.dialect)
     api.deedbox.db = stuck
     monkeypatch.setattr(api.deedbox.limiter, "_db", stuck)

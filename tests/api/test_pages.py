@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from litestar import Response, get
 
-from deedbox.kernel import limits
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.mail import Mail
+from deedbox.web import limits
 from deedbox.web.http import pages
 from deedbox.web.http.auth import PUBLIC, requires
 from deedbox.web.http.context import AnyRequest

@@ -9,6 +9,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.settings.fields import Networks
+from deedbox.web import limits as web_limits
 from tests.api.conftest import Api, opened, served
 from tests.conftest import HandClock
 
@@ -80,11 +81,11 @@ async def test_who_waits_for_leave_to_send_is_answered_at_once(site: Site) -> No
 
 
 async def test_a_body_of_more_than_is_read_is_answered_at_once(site: Site) -> None:
-    assert await (await site.post(limits.REFUSED_BODY_BYTES + 1)).status() == 401
+    assert await (await site.post(web_limits.REFUSED_BODY_BYTES + 1)).status() == 401
 
 
 async def test_a_body_of_unknown_size_is_read_up_to_the_bound(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "REFUSED_BODY_BYTES", limits.MB)
+    monkeypatch.setattr(web_limits, "REFUSED_BODY_BYTES", limits.MB)
     sender = await site.post(None)
     await site.hears_out(1)
     await sender.send(b"%x\r\n%s\r\n" % (limits.MB, b"x" * limits.MB))
@@ -92,12 +93,12 @@ async def test_a_body_of_unknown_size_is_read_up_to_the_bound(site: Site, monkey
 
 
 async def test_who_stalls_is_answered_nevertheless(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(web_limits, "HEAD_SECONDS", 0.2)
     assert await (await site.post(limits.MB)).status() == 401
 
 
 async def test_one_address_has_only_so_many_refused_bodies_read(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "REFUSED_BODIES_PER_ADDRESS", 2)
+    monkeypatch.setattr(web_limits, "REFUSED_BODIES_PER_ADDRESS", 2)
     held = [await site.post(2) for _ in range(2)]
     await site.hears_out(2)
     assert await (await site.post(2)).status() == 401

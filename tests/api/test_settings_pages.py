@@ -18,10 +18,10 @@ import pytest
 
 from deedbox.accounts import people
 from deedbox.accounts.people import AccountChange
-from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.settings import Settings, variable
 from deedbox.kernel.settings.fields import SECRETS
+from deedbox.web import limits
 from tests.api.conftest import Api, opened
 from tests.api.signing.conftest import LINK, Office, with_mail
 from tests.api.test_mail_page import owner, strict

@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import NOTICES_MISSED
 from deedbox.search.indexing.embedders import Embedders
 from deedbox.search.indexing.renewal import MODEL_CHOSEN
+from deedbox.web import limits
 from tests.api.conftest import Api, opened, served
 from tests.api.hooks.conftest import LOOPBACK
 from tests.api.signing.conftest import Office
@@ -56,7 +57,9 @@ async def server(
 ) -> AsyncIterator[Api]:
     """A server that does no work. Nobody looks for anything by himself."""
     for interval in ("JOB_POLL", "WEBHOOK_POLL", "MODEL_WATCH", "JOB_WATCH", "INDEX_FOLLOW"):
-        monkeypatch.setattr(limits, f"{interval}_SECONDS", 3600)
+        monkeypatch.setattr(
+            limits if hasattr(limits, f"{interval}_SECONDS") else shared_limits, f"{interval}_SECONDS", 3600
+        )
     monkeypatch.setattr(limits, "SEAL_WAIT_SECONDS", 60)
     async with AsyncExitStack() as stack, opened(postgres_url, tmp_path, clock, egress_allow=LOOPBACK) as first:
         await first.settle()

@@ -15,9 +15,9 @@ import httpx
 import pytest
 from litestar import get
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.settings import Networks
+from deedbox.web import limits
 from deedbox.web.http.auth import requires
 from tests import server
 from tests.api.answers import faults

@@ -8,8 +8,9 @@ import pytest
 from litestar import Request
 from PIL import Image
 
-from deedbox.kernel import accent, limits
+from deedbox.kernel import accent
 from deedbox.kernel.fairness import MemoryBudget
+from deedbox.web import limits
 from deedbox.web.http import brand, context, static
 from deedbox.web.http.auth import PUBLIC
 from deedbox.web.http.context import Context

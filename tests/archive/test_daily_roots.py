@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from deedbox.archive import limits as archive_limits
 from deedbox.archive import merkle, proofs, store
 from deedbox.archive.daily_roots import ROOTS_JOB
 from deedbox.archive.overview import Overview, overview
@@ -80,11 +81,11 @@ async def test_a_round_that_meets_a_process_without_the_key_is_put_back(
         await office.archived()
     clock.forward(DAY)
     async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office, asyncio.timeout(60):
-        soon = clock.now().timestamp() + limits.ARCHIVE_KEYLESS_SECONDS
+        soon = clock.now().timestamp() + archive_limits.ARCHIVE_KEYLESS_SECONDS
         while await office.api.rows(waiting) != [(soon,)]:
             await asyncio.sleep(0.02)
         assert await office.api.rows("select * from archive_trees") == []
-    clock.forward(limits.ARCHIVE_KEYLESS_SECONDS)
+    clock.forward(archive_limits.ARCHIVE_KEYLESS_SECONDS)
     async with archiving(database_url, tmp_path, clock) as office, asyncio.timeout(60):
         while not await office.api.rows("select 1 from archive_trees where published_at is not null"):
             await asyncio.sleep(0.02)
@@ -147,7 +148,7 @@ async def test_a_tree_that_could_not_be_published_is_published_by_a_later_round(
     assert [one.error for one in (await status(office)).unpublished] == ["The archive said nothing"]
     faulty.silent = False
     # Not only on the next day.
-    clock.forward(limits.ARCHIVE_ROOT_RETRY_SECONDS)
+    clock.forward(archive_limits.ARCHIVE_ROOT_RETRY_SECONDS)
     async with asyncio.timeout(60):
         while (await status(office)).unpublished:
             office.api.deedbox.jobs.wake()
@@ -177,7 +178,7 @@ async def test_a_root_waits_for_the_configured_authority_and_not_for_ever(
             running.answer = lambda _: (503, b"")
             await office.archived()
             await next_day(office, clock)
-            clock.forward(DAY * limits.ARCHIVE_TIMESTAMP_DAYS)
+            clock.forward(DAY * archive_limits.ARCHIVE_TIMESTAMP_DAYS)
             await next_day(office, clock)
             shown = await status(office)
             assert (shown.unpublished, shown.trees, shown.degraded) == ([], 2, 1)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from deedbox.archive import limits as archive_limits
 from deedbox.archive.fetch import Downloads
 from deedbox.archive.receipt import PackageReceipt
 from deedbox.archive.targets import Write
@@ -141,7 +142,7 @@ async def test_a_package_is_fetched_no_faster_than_it_is_taken() -> None:
 
 
 async def test_only_so_many_packages_are_fetched_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "ARCHIVE_FETCHES", 1)
+    monkeypatch.setattr(archive_limits, "ARCHIVE_FETCHES", 1)
     downloads, target = Downloads(), Pieces([b"a", b"b", b"c"])
     async with taking(target, b"abc", downloads) as first:
         await anext(first)
@@ -154,7 +155,7 @@ async def test_only_so_many_packages_are_fetched_at_a_time(monkeypatch: pytest.M
 
 
 async def test_a_reader_that_takes_nothing_is_given_up_and_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "ARCHIVE_FETCHES", 1)
+    monkeypatch.setattr(archive_limits, "ARCHIVE_FETCHES", 1)
     downloads, target = Downloads(), Pieces([b"a", b"b", b"c"])
     # The first is taken, as fast as this machine is; the time for the second is over at once.
     target.before = lambda piece: monkeypatch.setattr(limits, "ARCHIVE_READER_SECONDS", 60 if piece == b"a" else 0)
@@ -190,7 +191,7 @@ async def test_every_piece_that_is_taken_gives_the_request_more_time() -> None:
 
 async def test_a_server_that_fetches_enough_already_says_so(office: Archivist, monkeypatch: pytest.MonkeyPatch) -> None:
     document = await office.archived()
-    monkeypatch.setattr(limits, "ARCHIVE_FETCHES", 0)
+    monkeypatch.setattr(archive_limits, "ARCHIVE_FETCHES", 0)
     full = await office.api.get(path(document))
     assert (full.status_code, full.headers["x-service-error-code"], full.headers["retry-after"]) == (503, "busy", "1")
 

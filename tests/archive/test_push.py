@@ -10,6 +10,7 @@ from typing import Any, cast
 import bagit
 import pytest
 
+from deedbox.archive import limits as archive_limits
 from deedbox.archive import package, push, store
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
@@ -261,7 +262,7 @@ async def test_a_process_without_the_key_puts_a_push_off_for_one_that_has_it(
         before = await office.api.rows(everything)
         waiting: list[Any] = []
         for _ in range(3):
-            due = clock.now().timestamp() + limits.ARCHIVE_KEYLESS_SECONDS
+            due = clock.now().timestamp() + archive_limits.ARCHIVE_KEYLESS_SECONDS
             async with asyncio.timeout(60):
                 while waiting != [(due, 0, None)]:
                     office.api.deedbox.jobs.wake()
@@ -269,13 +270,13 @@ async def test_a_process_without_the_key_puts_a_push_off_for_one_that_has_it(
                     waiting = await office.api.rows(
                         "select run_at, attempts, error from jobs where kind = 'archive' and state = 'ready'"
                     )
-            clock.forward(limits.ARCHIVE_KEYLESS_SECONDS)
+            clock.forward(archive_limits.ARCHIVE_KEYLESS_SECONDS)
         # It is the same job each time: however long this goes on, there is no more of it in the database or the log.
         assert await office.api.rows(everything) == before
         assert caplog.text.count("the archive waits: this process has not got its key") == 1
         assert await office.api.rows("select status, attempts from archives") == [("failed", 1)]
         assert office.packages() == []
-    clock.forward(limits.ARCHIVE_KEYLESS_SECONDS)
+    clock.forward(archive_limits.ARCHIVE_KEYLESS_SECONDS)
     async with archiving(database_url, tmp_path, clock) as office:
         await standing(office, document, "archived")
         assert office.packages() == [f"{document['id']}.zip"]

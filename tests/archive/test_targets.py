@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from deedbox.archive import limits as archive_limits
 from deedbox.archive.package import ManifestKey
 from deedbox.archive.spool import SpooledFile, in_memory
 from deedbox.archive.targets import ArchiveTarget, NameTaken, fetch
@@ -315,7 +316,7 @@ async def test_a_key_without_rights_to_versions_is_told_which_it_needs(s3_store:
         for attempt in (target.put(NAME, ONE, TYPE), fetch(target, NAME, 10)):
             with pytest.raises(Unavailable, match="s3:ListBucketVersions and s3:GetObjectVersion") as denied:
                 await attempt
-            assert (denied.value.code, len(denied.value.message) < limits.ARCHIVE_ERROR_CHARS) == (
+            assert (denied.value.code, len(denied.value.message) < archive_limits.ARCHIVE_ERROR_CHARS) == (
                 ErrorCode.STORAGE_UNAVAILABLE,
                 True,
             )

@@ -12,11 +12,10 @@ import pkcs11
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from deedbox.authority import Certificates, issue
+from deedbox.authority import Certificates, issue, limits
 from deedbox.authority import pkcs11 as tokens
 from deedbox.authority.issue import Issued, pem
 from deedbox.authority.pkcs11 import HardwareToken, KeyChoice, TokenFailed, TokenKey
-from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Conflict, SetupError
 from deedbox.kernel.settings import Settings, load

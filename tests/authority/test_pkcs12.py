@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from deedbox.authority import Certificates
+from deedbox.authority import Certificates, limits
 from deedbox.authority.issue import Issued
-from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret, ValueCipher
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound

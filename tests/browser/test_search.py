@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, FilePayload, expect
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.indexing.embedders import Embedders
 from tests.api.conftest import opened, served
 from tests.api.search.files import pdf

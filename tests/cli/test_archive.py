@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deedbox.cli import archive
+from deedbox.cli import limits as cli_limits
 from deedbox.kernel import limits
 from tests import server
 from tests.api.conftest import opened
@@ -112,7 +113,7 @@ async def test_what_failed_is_shown_with_its_reason_and_pushed_by_retry(tmp_path
 async def test_without_a_server_a_long_push_is_waited_for_and_what_waits_is_no_success(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(limits, "ARCHIVE_WAIT_SECONDS", 0)
+    monkeypatch.setattr(cli_limits, "ARCHIVE_WAIT_SECONDS", 0)
     monkeypatch.setattr(limits, "PROGRESS_SECONDS", 0.01)
     async with archiving(kinds.database_url(tmp_path), tmp_path, clock) as office:
         slow = office.with_fault()

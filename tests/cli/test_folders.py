@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.search import limits as search_limits
 from deedbox.search.folders import Changed
 from deedbox.search.folders.local import LocalFolder
 from deedbox.search.ocr import MISSING
@@ -158,19 +159,19 @@ def test_a_folder_that_is_emptied_or_gone_keeps_its_documents_until_someone_conf
 
 def test_most_of_a_folder_is_not_removed_unconfirmed(tmp_path: Path) -> None:
     data, folder = tmp_path / "data", tmp_path / "papers"
-    for number in range(limits.FOLDER_REMOVALS + 5):
+    for number in range(search_limits.FOLDER_REMOVALS + 5):
         write(folder / "mount" / f"{number}.txt", f"Paper {number}.")
     write(folder / "stays.txt", "This stays.")
     result("index", str(folder), data=data)
-    for number in range(limits.FOLDER_REMOVALS):
+    for number in range(search_limits.FOLDER_REMOVALS):
         (folder / "mount" / f"{number}.txt").rename(tmp_path / f"{number}.txt")
-    assert result("index", str(folder), data=data)["removed"] == limits.FOLDER_REMOVALS
-    for number in range(limits.FOLDER_REMOVALS):
+    assert result("index", str(folder), data=data)["removed"] == search_limits.FOLDER_REMOVALS
+    for number in range(search_limits.FOLDER_REMOVALS):
         (tmp_path / f"{number}.txt").rename(folder / "mount" / f"{number}.txt")
     result("index", str(folder), data=data)
     (folder / "mount").rename(tmp_path / "elsewhere")
-    assert result("index", str(folder), data=data, code=3)["kept"] == limits.FOLDER_REMOVALS + 5
-    assert result("index", str(folder), "--confirm-removals", data=data)["removed"] == limits.FOLDER_REMOVALS + 5
+    assert result("index", str(folder), data=data, code=3)["kept"] == search_limits.FOLDER_REMOVALS + 5
+    assert result("index", str(folder), "--confirm-removals", data=data)["removed"] == search_limits.FOLDER_REMOVALS + 5
 
 
 def test_equal_files_are_two_documents_and_folders_do_not_mix(tmp_path: Path, folder: Path) -> None:

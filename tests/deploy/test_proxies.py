@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.web import limits as web_limits
 from tests import server
 from tests.api.answers import faults
 from tests.deploy.proxies import DEPLOY, SECONDS, ProxyName, Site, authority, free_ports, program, proxy
@@ -184,7 +185,7 @@ def test_metrics_stay_on_the_machine(site: Site) -> None:
 def test_many_cookies_pass(site: Site) -> None:
     """One for each document that someone has open: more than fits into 8 KB, within what Deedbox takes."""
     cookies = "; ".join(f"__Host-deedbox_signer_sgn_{number:026}={'x' * 60}" for number in range(200))
-    assert 16 * limits.KB < len(cookies) < limits.HEAD_BYTES
+    assert 16 * limits.KB < len(cookies) < web_limits.HEAD_BYTES
     with site.client() as client:
         assert client.get("/verify", headers={"Cookie": cookies}).status_code == 200
 
@@ -195,10 +196,10 @@ def test_a_connection_that_was_kept_is_given_up_by_the_proxy_first() -> None:
     caddy = re.search(r"keepalive (\d+)s", (DEPLOY / "Caddyfile").read_text())
     assert nginx
     assert caddy
-    assert max(int(nginx[1]), int(caddy[1])) < limits.KEEP_ALIVE_SECONDS
+    assert max(int(nginx[1]), int(caddy[1])) < web_limits.KEEP_ALIVE_SECONDS
 
 
 def test_the_proxy_waits_as_long_as_an_index_run_may_take() -> None:
     waits = re.search(r"proxy_read_timeout (\d+)s", (DEPLOY / "nginx.conf").read_text())
     assert waits
-    assert int(waits[1]) > limits.INDEX_SECONDS + limits.REQUEST_SECONDS
+    assert int(waits[1]) > web_limits.INDEX_SECONDS + web_limits.REQUEST_SECONDS

@@ -30,6 +30,7 @@ from msgspec import Struct, field
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.web import limits as web_limits
 from tests import server
 from tests.api.search.files import pdf
 from tests.faults import FULL
@@ -59,10 +60,10 @@ WATCH_SECONDS = 15.0 if FULL else 1.5
 PATIENCE_SECONDS = 60
 """After this a request counts as never answered."""
 PAGE = pdf("The tenant pays the rent.", size=(595, 842))
-DEEP = b"[" * (limits.JSON_BODY_BYTES - limits.KB)
+DEEP = b"[" * (web_limits.JSON_BODY_BYTES - limits.KB)
 WIDE = b"[" + b"[]," * (7 * limits.MB // 3) + b"[]]"
 BASE64 = b'{"title": "x", "file": {"name": "x.pdf", "content_base64": "' + b"QUJD" * (5 * limits.MB) + b'"}}'
-PADDED = json.dumps({"query": "rent"}).encode() + b" " * (2 * limits.SMALL_BODY_BYTES)
+PADDED = json.dumps({"query": "rent"}).encode() + b" " * (2 * web_limits.SMALL_BODY_BYTES)
 
 
 class Row(Struct):
@@ -253,13 +254,15 @@ def half_open_connections(stage: Stage, row: Row) -> None:
         begun = stopwatch()
         # Whoever asks now stands behind all of these: when the answer comes, each was taken or refused.
         refused = stage.metric(REFUSED) - before
-        while (held := len(open_still(sockets))) > len(sockets) - refused and stopwatch() < begun + limits.HEAD_SECONDS:
+        while (held := len(open_still(sockets))) > len(
+            sockets
+        ) - refused and stopwatch() < begun + web_limits.HEAD_SECONDS:
             time.sleep(0.05)
         row.facts = {"asked for": HALF_OPEN, "held": held}
         if held > limits.CONNECTIONS_PER_ADDRESS:
             row.faults.append(f"one address holds {held} connections")
         watch(stage, row)
-        while FULL and open_still(sockets) and stopwatch() < begun + 4 * limits.HEAD_SECONDS:
+        while FULL and open_still(sockets) and stopwatch() < begun + 4 * web_limits.HEAD_SECONDS:
             time.sleep(0.2)
         row.facts["held after the time for a head"] = len(open_still(sockets)) if FULL else 0
 

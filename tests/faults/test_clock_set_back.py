@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
+from deedbox.webhooks import limits
 from tests.faults import installation as installations
 from tests.faults import only_in_full
 from tests.faults.aftermath import Report

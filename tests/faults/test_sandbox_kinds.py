@@ -18,13 +18,13 @@ import pytest
 
 import deedbox
 from deedbox.cli import doctor, verify
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Fence, SandboxFailed, SandboxKind, fence
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import pdf_sandbox
+from deedbox.pdf import limits, pdf_sandbox
 from deedbox.pdf.intake import libreoffice as office
 from deedbox.pdf.intake.libreoffice_child import ConversionRequest
+from deedbox.search import limits as search_limits
 from deedbox.search.embed import local
 from deedbox.search.embed.models import current
 from deedbox.search.embed.remote import RemoteEmbedder
@@ -56,7 +56,7 @@ def all_kinds() -> dict[str, SandboxKind]:
         doctor.KIND,
     ]
     if (model := current(MODELS)) is not None:
-        found.append(local._kind("embed", MODELS, model, nice=0, seconds=limits.EMBED_SECONDS))
+        found.append(local._kind("embed", MODELS, model, nice=0, seconds=search_limits.EMBED_SECONDS))
     if ocr_model.is_present(MODELS):
         found.append(page_reader.kind(MODELS))
     return {kind.name: kind for kind in found}

@@ -18,6 +18,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.egress import Egress, EgressResponse, Request
 from deedbox.webhooks import catalogue, plan
+from deedbox.webhooks import limits as webhooks_limits
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.queue import AttemptOutcome, Claim
 from deedbox.webhooks.queue import store as queue_store
@@ -48,11 +49,11 @@ class FollowingEgress(Egress):
 
 def hurry(bug: str) -> None:
     limits.WEBHOOK_RETRY_SECONDS = (0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 12, 12)  # type: ignore[assignment]
-    limits.WEBHOOK_SECONDS = 3
-    limits.WEBHOOK_LEASE_SECONDS = 6
-    limits.WEBHOOK_POLL_SECONDS = 0.1  # type: ignore[assignment]
+    webhooks_limits.WEBHOOK_SECONDS = 3
+    webhooks_limits.WEBHOOK_LEASE_SECONDS = 6
+    webhooks_limits.WEBHOOK_POLL_SECONDS = 0.1  # type: ignore[assignment]
     if bug == LEASED_FOR_EVER:
-        limits.WEBHOOK_LEASE_SECONDS = 10**9
+        webhooks_limits.WEBHOOK_LEASE_SECONDS = 10**9
         queue_store.abandon_all = lambda tx: 0  # noqa: ARG005
 
 

@@ -24,6 +24,7 @@ from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.rotation import rotate
 from deedbox.kernel.settings import Settings
 from deedbox.mail import ENCRYPTED_MAIL, MAIL_JOB, Inbox, Mail, MailAttachment, Mailer, MailRecord, Relay, prune
+from deedbox.mail import limits as mail_limits
 from deedbox.mail.smtp import Patience
 from tests.conftest import HandClock
 from tests.kinds import kinds
@@ -280,7 +281,7 @@ async def test_a_server_that_stays_away_is_tried_for_two_days_and_then_the_mail_
         await post.work()
         clock.forward(limits.JOB_RETRY_MAX_SECONDS * 1.3)
     kept = await post.kept(mail_id)
-    assert (kept.status, kept.attempts) == ("failed", limits.MAIL_ATTEMPTS)
+    assert (kept.status, kept.attempts) == ("failed", mail_limits.MAIL_ATTEMPTS)
     assert "cannot be reached" in (kept.last_error or "")
     assert clock.now() - began > timedelta(days=2)
     assert await post.job_state() == {"parked": 1}
@@ -342,7 +343,7 @@ async def test_the_sealed_file_is_attached_byte_for_byte_and_held_until_the_mail
 async def test_a_file_too_large_for_a_mail_is_left_out_and_said_to_be(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAIL_ATTACHMENT_BYTES", 1000)
+    monkeypatch.setattr(mail_limits, "MAIL_ATTACHMENT_BYTES", 1000)
     sha256 = await line.post.file(b"x" * 1001)
     letter = LETTERS["completion"]
     await line.post.queue(Mail(to=READER, letter=letter, attachments=[MailAttachment(sha256, "lease.pdf")]))
@@ -356,7 +357,7 @@ async def test_a_file_too_large_for_a_mail_is_left_out_and_said_to_be(
 
 
 async def test_several_files_go_together_or_not_at_all(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAIL_ATTACHMENT_BYTES", 1000)
+    monkeypatch.setattr(mail_limits, "MAIL_ATTACHMENT_BYTES", 1000)
     post, letter = line.post, LETTERS["completion"]
     contents = [b"x" * 600, b"y" * 400, b"z" * 401]
     files = [MailAttachment(await post.file(content), f"{number}.pdf") for number, content in enumerate(contents)]
@@ -472,7 +473,7 @@ async def test_what_is_no_address_is_refused_when_the_mail_is_queued(line: Line)
 
 async def test_a_mail_beyond_its_bound_is_refused(line: Line) -> None:
     with pytest.raises(ValueError, match="more than"):
-        await line.post.queue(invitation(about="x" * limits.MAIL_DATA_BYTES))
+        await line.post.queue(invitation(about="x" * mail_limits.MAIL_DATA_BYTES))
 
 
 async def test_without_a_mail_server_mail_stays_in_the_inbox(inbox: Post) -> None:
@@ -576,7 +577,7 @@ async def test_old_mail_is_forgotten_with_its_attachment(line: Line) -> None:
     assert await pruned() == 1
     assert not await post.stored(sha256)
     assert (await post.kept(sent)).status == "sent"
-    post.clock.forward((limits.MAIL_KEEP_DAYS - limits.MAIL_INBOX_DAYS) * 86400)
+    post.clock.forward((mail_limits.MAIL_KEEP_DAYS - limits.MAIL_INBOX_DAYS) * 86400)
     assert await pruned() == 1
     assert await post.db.read(lambda tx: post.inbox.page(tx, US)) == []
 

@@ -7,9 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from deedbox import i18n
-from deedbox.kernel import limits
 from deedbox.kernel.mailbox import Mailbox
-from deedbox.mail import CompletionMail, Invitation, Letter, Mail, MailAttachment, MailLook, MailShade
+from deedbox.mail import CompletionMail, Invitation, Letter, Mail, MailAttachment, MailLook, MailShade, limits
 from deedbox.mail.templates import render
 from tests.mail.letters import CODE, LETTERS, LINK, READER, TITLE
 

@@ -11,8 +11,8 @@ import pytest
 from pikepdf import Array, Dictionary, Name
 from PIL import Image, ImageChops, ImageFilter
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import annotations, clean
 from deedbox.pdf.intake import take_in as intake
 from tests.faults.hostile import MUTATIONS

@@ -9,8 +9,9 @@ import pypdfium2 as pdfium
 import pytest
 from PIL import Image
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.marks import certificate
 from deedbox.pdf.marks.certificate_facts import CompletionCertificate
 from tests.pdf.facts import completion, digest
@@ -122,7 +123,7 @@ def test_a_signer_who_did_not_sign_is_shown_as_such() -> None:
 
 @pytest.mark.parametrize("bound", ["CERTIFICATE_SIGNERS", "CERTIFICATE_EVENTS"])
 def test_more_than_allowed_is_refused(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, bound, 0)
+    monkeypatch.setattr(limits if hasattr(limits, bound) else shared_limits, bound, 0)
     with pytest.raises(BadRequest, match="at most"):
         certified(completion())
 

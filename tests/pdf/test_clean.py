@@ -8,8 +8,8 @@ import pytest
 from pikepdf import Array, Dictionary, Name
 from PIL import ImageChops
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import annotations, clean
 from deedbox.pdf.intake import take_in as intake
 from deedbox.pdf.intake.signed_input import IntakeTerms

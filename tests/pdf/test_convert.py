@@ -14,9 +14,10 @@ import pikepdf
 import pytest
 from PIL import Image
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import SandboxFailed
+from deedbox.pdf import limits
 from deedbox.pdf.intake import convert
 from deedbox.pdf.intake import image_to_pdf as picture
 from deedbox.pdf.intake import libreoffice as office
@@ -186,7 +187,7 @@ async def test_an_image_that_cannot_be_read_is_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize(("bound", "value"), [("CONVERT_IMAGE_PIXELS", 100), ("CONVERT_IMAGE_FRAMES", 0)])
 async def test_more_than_allowed_is_refused(bound: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, bound, value)
+    monkeypatch.setattr(limits if hasattr(limits, bound) else shared_limits, bound, value)
     with pytest.raises(BadRequest, match=r"pixels|pages"):
         drained(picture.as_pdf(image("PNG")))
 

@@ -7,6 +7,7 @@ from PIL import Image, ImageDraw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits as pdf_limits
 from deedbox.pdf.marks import signature_images as images
 from tests.pdf.papers import scribble
 
@@ -74,8 +75,8 @@ def test_greys_of_sixteen_bits_are_read() -> None:
 
 def test_a_large_picture_is_made_smaller() -> None:
     image = made(scribble((2500, 1500)))
-    assert image.width <= limits.SIGNATURE_IMAGE_WIDTH
-    assert image.height <= limits.SIGNATURE_IMAGE_HEIGHT
+    assert image.width <= pdf_limits.SIGNATURE_IMAGE_WIDTH
+    assert image.height <= pdf_limits.SIGNATURE_IMAGE_HEIGHT
 
 
 def test_nothing_but_pixels_is_left_of_the_file() -> None:

@@ -10,8 +10,8 @@ import pytest
 from pikepdf import Array, Dictionary, Name
 from PIL import Image
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import take_in as intake
 from deedbox.pdf.marks import draw as mark
 from deedbox.pdf.marks.marks import Mark, Marks, PageRect

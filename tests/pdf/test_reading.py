@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from deedbox.kernel import limits
+from deedbox.pdf import limits
 from deedbox.pdf.render import page_text as reading
 from tests.pdf.papers import lines, paper
 

@@ -5,8 +5,8 @@ import io
 import pytest
 from PIL import Image, ImageFilter
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.pdf import limits
 from deedbox.pdf.render import draw_pages as render
 from tests.pdf.papers import lines, paper, shown
 

@@ -7,8 +7,8 @@ import numpy as np
 import pikepdf
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import take_in as intake
 from deedbox.pdf.intake.signed_input import IntakeTerms
 from deedbox.pdf.marks import signature_block

@@ -15,8 +15,8 @@ import numpy as np
 import pikepdf
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.marks import certificate, strokes
 from deedbox.pdf.marks import draw as mark
 from deedbox.pdf.marks.marks import Kind, Mark, Marks, PageRect

@@ -6,6 +6,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits as pdf_limits
 from deedbox.pdf.intake import tags
 from deedbox.pdf.intake import take_in as intake
 from deedbox.pdf.marks.marks import Tag
@@ -137,7 +138,7 @@ def test_a_tag_may_run_over_the_end_of_a_line() -> None:
 
 
 def test_more_tags_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "TEXT_TAGS", 2)
+    monkeypatch.setattr(pdf_limits, "TEXT_TAGS", 2)
     with pytest.raises(BadRequest, match="more than 2 text tags"):
         found(paper(lines("{{date:A}}", "{{date:B}}", "{{date:C}}")))
 

@@ -17,6 +17,7 @@ from pyhanko.version import __version__ as pyhanko_version
 from deedbox.kernel import limits
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.pdf import limits as pdf_limits
 from deedbox.pdf.seal import cms, der
 from deedbox.pdf.verify import sealed_form
 from deedbox.pdf.verify.report import Checks, VerificationReport, overall_verdict, with_records
@@ -424,7 +425,10 @@ async def test_file_with_a_huge_count_is_judged_within_its_cpu_limit(ours: Autho
 
 
 def test_as_many_signatures_and_certificates_as_allowed_are_judged(ours: Authority) -> None:
-    for data in (bombs.signatures(limits.VERIFY_SIGNATURES), bombs.certificates(limits.VERIFY_CERTIFICATES - 1)):
+    for data in (
+        bombs.signatures(pdf_limits.VERIFY_SIGNATURES),
+        bombs.certificates(pdf_limits.VERIFY_CERTIFICATES - 1),
+    ):
         assert verify(data, ours.roots, (), NOW).verdict == "unrecognised"
 
 

@@ -5,12 +5,11 @@ from datetime import datetime
 from pathlib import Path
 
 from deedbox.accounts import store as accounts
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
-from deedbox.search import extract
+from deedbox.search import extract, limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine
 from deedbox.search.extract import md

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deedbox.cli import main
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import IndexChange
 from deedbox.search.index.local import LocalIndex
 from tests.faults.search_server import use_the_tests_model

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest
+from deedbox.search import limits
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
 from deedbox.search.indexing.recover import recover
 from deedbox.search.library import store

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import Candidate, Hit
 from deedbox.search.query.fusion import DENSE_WEIGHT, WORDS_WEIGHT, fuse
 

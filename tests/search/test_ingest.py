@@ -12,6 +12,7 @@ from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Database, Value
 from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
 from deedbox.kernel.jobs import Job
+from deedbox.search import limits as search_limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import INDEX_JOB
 from deedbox.search.indexing import ingest
@@ -125,7 +126,7 @@ async def test_deleting_while_a_run_writes_loses_nothing_and_keeps_nothing(bench
 
 
 async def test_long_documents_are_embedded_in_batches(bench: Bench) -> None:
-    chunks = limits.EMBED_BULK_BATCH * 2 + 1
+    chunks = search_limits.EMBED_BULK_BATCH * 2 + 1
     await bench.corpus.add("\n\n".join(f"rent {number}" for number in range(chunks)))
     assert (await bench.run()).chunks == chunks
     assert (bench.corpus.embedder.calls, bench.corpus.embedder.texts) == (3, chunks)

@@ -10,6 +10,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.search import extract
+from deedbox.search import limits as search_limits
 from deedbox.search.extract import Damaged, Packed
 from deedbox.search.library.upload import Extraction
 
@@ -109,7 +110,7 @@ def test_a_text_without_its_checksum_is_not_opened() -> None:
 
 
 def test_a_body_that_opens_to_too_much_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PACKED_TEXT_BYTES", 1000)
+    monkeypatch.setattr(search_limits, "PACKED_TEXT_BYTES", 1000)
     assert extract.unpack(zlib.compress(opened(b"x" * 900))).text == "x" * 900
     with pytest.raises(Damaged):
         extract.unpack(zlib.compress(opened(b"x" * 1001)))

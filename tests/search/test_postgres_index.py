@@ -17,6 +17,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
+from deedbox.search import limits as search_limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.chunks.store import LOGGED
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
@@ -195,8 +196,8 @@ async def test_the_index_is_built_anew_from_the_database_in_steps(
     for text in TEXTS:
         await corpus.indexed(text)
     before = await ask(corpus, "length of the car", top_k=9)
-    monkeypatch.setattr(limits, "INDEX_WRITE_CHUNKS", 1)
-    monkeypatch.setattr(limits, "INDEX_DISCARD_ROWS", 2)
+    monkeypatch.setattr(search_limits, "INDEX_WRITE_CHUNKS", 1)
+    monkeypatch.setattr(search_limits, "INDEX_DISCARD_ROWS", 2)
     [old] = await corpus.db.read(lambda tx: tx.all("select id from search_indexes"))
     handlers = {REBUILD_JOB: corpus.engine.rebuild}
     runner = jobs.Runner(corpus.db, corpus.clock, handlers, concurrency=1, worker="w")
@@ -236,7 +237,7 @@ async def test_a_change_of_model_is_made_in_one_step_and_the_old_index_goes(corp
 async def test_a_large_index_gets_a_graph_that_finds_the_same(
     corpus: PostgresCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "INDEX_EXACT_CHUNKS", 10)
+    monkeypatch.setattr(search_limits, "INDEX_EXACT_CHUNKS", 10)
     ids = [await corpus.indexed(f"{text} number {number}") for number in range(20) for text in TEXTS[1:]]
     exact = await ask(corpus, "colour of number 3", mode="semantic", top_k=8)
     place = (corpus.workspace, corpus.embedder.recipe)

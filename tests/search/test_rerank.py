@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import load
+from deedbox.search import limits
 from deedbox.search.query.rerank import Reranker
 from tests.search.embed.loopback import Request, Response, serving
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.kernel import jobs, limits, tasks
+from deedbox.kernel import jobs, tasks
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Unavailable
+from deedbox.search import limits
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
 from deedbox.search.index import Index
 from deedbox.search.indexing.workspace_index import INDEX_WANTED

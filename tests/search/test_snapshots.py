@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from deedbox import wiring
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.s3 import S3Blobs
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.settings import load
+from deedbox.search import limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.index import IndexWarming
 from deedbox.search.snapshots.plan import SNAPSHOT_JOB
@@ -37,7 +39,7 @@ async def site(db: Database, clock: HandClock, tmp_path: Path, monkeypatch: pyte
         "SNAPSHOT_PIECE_BYTES": 2000,
         "SNAPSHOT_BLOCK_BYTES": 700,
     }.items():
-        monkeypatch.setattr(limits, name, value)
+        monkeypatch.setattr(limits if hasattr(limits, name) else shared_limits, name, value)
     corpus = Corpus(db, clock, tmp_path)
     await corpus.settle()
     made = Site(corpus, corpus.blobs, tmp_path)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.kernel import limits, tasks
+from deedbox.kernel import tasks
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Unavailable
+from deedbox.search import limits
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index, IndexChange, IndexWarming, Place
 from deedbox.search.indexing.builds import Builds

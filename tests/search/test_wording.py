@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Database
+from deedbox.search import limits
 from deedbox.search.library import library, store
 from deedbox.search.library.filing import FilingChange
 from deedbox.search.library.reader import SearchReader

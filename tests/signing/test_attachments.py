@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from deedbox.kernel import limits
 from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing import action_context as desks
-from deedbox.signing import attachments
+from deedbox.signing import attachments, limits
 from deedbox.signing.actions import attach
 from deedbox.signing.model import Attachment
 from deedbox.signing.new_document import NewField, NewParty

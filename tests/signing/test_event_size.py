@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.signing import limits
 from tests.signing.desk import Desk, party
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from deedbox import i18n
 from deedbox.i18n import refusals
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing import field_value, pattern, show_if
+from deedbox.signing import field_value, limits, pattern, show_if
 from deedbox.signing.answers import fill_in
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks

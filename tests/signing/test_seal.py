@@ -19,6 +19,7 @@ from pyhanko.pdf_utils.reader import PdfFileReader
 
 from deedbox.accounts import workspaces
 from deedbox.authority import Certificates, remote_timestamp
+from deedbox.authority import limits as authority_limits
 from deedbox.authority.issue import pem
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.kernel import limits
@@ -313,7 +314,7 @@ _FAILURES: dict[str, tuple[Any, str]] = {
         "not valid",
     ),
     "another time": (lambda query: (200, Authority().unit.answer(query, foreign.NOW - timedelta(hours=1))), "clock"),
-    "too much": (lambda _: (200, bytes(limits.TSA_ANSWER_BYTES * 2)), "not valid"),
+    "too much": (lambda _: (200, bytes(authority_limits.TSA_ANSWER_BYTES * 2)), "not valid"),
 }
 
 

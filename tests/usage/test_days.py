@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from deedbox.accounts import workspaces
-from deedbox.kernel import limits, outbox
+from deedbox.kernel import outbox
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.store import documents
-from deedbox.usage import By, WorkspaceUsage, days, usage
+from deedbox.usage import By, WorkspaceUsage, days, limits, usage
 from deedbox.usage.measure import measure
 from tests.conftest import HandClock
 

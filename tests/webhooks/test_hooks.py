@@ -15,6 +15,7 @@ from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.prune import prune_in_parts
 from deedbox.kernel.rotation import rotate
 from deedbox.webhooks import catalogue, deliveries, hooks, signature
+from deedbox.webhooks import limits as webhooks_limits
 from deedbox.webhooks.hook import DeliveryPart, Hook, HookChange, Recovery
 from tests.webhooks.conftest import WORKSPACE, Office, doer
 from tests.webhooks.sink import answering
@@ -215,7 +216,7 @@ async def test_recover_does_not_let_what_waits_for_a_retry_wait_on(office: Offic
 
 
 async def test_recover_goes_in_parts(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "RECOVER_EVENTS", 2)
+    monkeypatch.setattr(webhooks_limits, "RECOVER_EVENTS", 2)
     for _ in range(5):
         await office.emit()
     hook, _ = await office.make()

@@ -11,6 +11,7 @@ import pytest
 from deedbox.kernel import limits, outbox
 from deedbox.kernel.db import Tx
 from deedbox.webhooks import feed
+from deedbox.webhooks import limits as webhooks_limits
 from deedbox.webhooks.hook import HookChange
 from deedbox.webhooks.queue import AttemptSlots, Claim, store
 from tests.kernel.test_egress import stalling
@@ -100,7 +101,7 @@ async def test_at_most_four_at_a_time_go_to_an_endpoint_that_works(office: Offic
     assert len(office.sink.received) == 5
     office.sink.gate.set()
     await until(lambda: len(office.sink.received) == 21)
-    assert office.sink.most_at_a_time == limits.WEBHOOK_PER_ENDPOINT
+    assert office.sink.most_at_a_time == webhooks_limits.WEBHOOK_PER_ENDPOINT
 
 
 async def test_one_at_a_time_goes_to_an_endpoint_that_fails(office: Office) -> None:
@@ -109,13 +110,13 @@ async def test_one_at_a_time_goes_to_an_endpoint_that_fails(office: Office) -> N
     for number in range(5):
         await office.emit(subject=f"doc_{number}")
     await office.send()
-    assert office.sink.most_at_a_time == limits.WEBHOOK_PER_FAILING_ENDPOINT
+    assert office.sink.most_at_a_time == webhooks_limits.WEBHOOK_PER_FAILING_ENDPOINT
 
 
 async def test_a_sender_remembers_only_so_many_failing_endpoints(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "WEBHOOK_FAILING_KNOWN", 2)
+    monkeypatch.setattr(webhooks_limits, "WEBHOOK_FAILING_KNOWN", 2)
     office.sink.rule = answering(500)
     for number in range(4):
         await office.make(f"{office.sink.url}/{number}")
@@ -133,7 +134,7 @@ async def test_the_bound_of_an_endpoint_holds_over_all_processes(office: Office)
     for number in range(20):
         await office.emit(subject=f"doc_{number}")
     taken = await asyncio.gather(*(claim(office, f"worker {number}", hook.id) for number in range(6)))
-    assert sum(map(len, taken)) == limits.WEBHOOK_PER_ENDPOINT
+    assert sum(map(len, taken)) == webhooks_limits.WEBHOOK_PER_ENDPOINT
     assert await claim(office, "late", hook.id) == []
 
 
@@ -178,7 +179,7 @@ async def test_a_delivery_whose_sender_died_is_sent_by_another_after_its_lease(o
     await office.emit(of="doc_1")
     [dead] = await claim(office, "dead", hook.id)
     assert await office.send() == 0
-    office.clock.forward(limits.WEBHOOK_LEASE_SECONDS + 1)
+    office.clock.forward(webhooks_limits.WEBHOOK_LEASE_SECONDS + 1)
     assert await office.send() == 2
     assert sequences(office.sink.received, "doc_1") == [1, 2]
     assert office.sink.received[0].headers["x-service-attempt"] == "1"
@@ -190,7 +191,7 @@ async def test_a_sender_whose_lease_has_lapsed_changes_nothing(office: Office) -
     await office.emit()
     [late] = await claim(office, "late", hook.id)
     outcome = await office.sender._attempts.make(late)
-    office.clock.forward(limits.WEBHOOK_LEASE_SECONDS + 1)
+    office.clock.forward(webhooks_limits.WEBHOOK_LEASE_SECONDS + 1)
     await office.send()
     now = office.clock.now()
     assert not await office.db.write(lambda tx: store.end(tx, "late", outcome, now))
@@ -318,7 +319,7 @@ async def test_an_error_of_the_database_that_nobody_foresaw_does_not_end_the_sen
     await office.sender.start(alone=False)
     await until(lambda: told in caplog.text)
     await office.db.write(lambda tx: tx.run(f"alter {mended}"))
-    office.clock.forward(limits.WEBHOOK_LEASE_SECONDS + 1)
+    office.clock.forward(webhooks_limits.WEBHOOK_LEASE_SECONDS + 1)
     async with asyncio.timeout(60):
         while [one.status for one in await office.deliveries(hook)] != ["delivered"]:
             await asyncio.sleep(0.02)

@@ -6,6 +6,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
+from deedbox.webhooks import limits as webhooks_limits
 from deedbox.webhooks import signature
 from deedbox.webhooks.hook import HookChange
 from tests.webhooks.conftest import Office
@@ -279,7 +280,7 @@ async def test_the_attempts_are_kept_with_request_response_and_timing(office: Of
     assert first.response_headers["x-trace"] == "abc"
     assert first.response_body is not None
     assert first.response_body.startswith("\ufffd\x00xxx")
-    assert len(first.response_body) == limits.WEBHOOK_RESPONSE_BYTES
+    assert len(first.response_body) == webhooks_limits.WEBHOOK_RESPONSE_BYTES
     assert first.response_truncated
     assert first.duration_ms >= 0
     assert first.request_headers["X-Service-Attempt"] == "1"
@@ -313,7 +314,7 @@ async def test_an_endpoint_is_sent_to_over_connections_that_are_used_again(offic
         await office.emit(subject=f"doc_{number}")
     assert await office.send() == 40
     # And the one from before the first success, when the endpoint was doubtful.
-    assert office.sink.connections <= limits.WEBHOOK_PER_ENDPOINT + 1
+    assert office.sink.connections <= webhooks_limits.WEBHOOK_PER_ENDPOINT + 1
 
 
 async def test_a_secret_that_cannot_be_opened_is_a_failure_and_not_a_loss(office: Office) -> None:

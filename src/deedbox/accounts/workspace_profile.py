@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.accounts import store
+from deedbox.accounts import limits, store
 from deedbox.accounts.caller import Caller
 from deedbox.kernel import accent as colours
-from deedbox.kernel import admin_log, limits
+from deedbox.kernel import admin_log
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.mailbox import Mailbox, checked_address, one_line
@@ -68,18 +69,23 @@ class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """What is given is changed; the rest stays."""
 
     name: (
-        Annotated[str, Meta(min_length=1, max_length=limits.WORKSPACE_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
+        Annotated[
+            str,
+            Meta(min_length=1, max_length=shared_limits.WORKSPACE_NAME_CHARS, extra_json_schema=shared_limits.NO_NUL),
+        ]
         | UnsetType
     ) = UNSET
     """The company in whose name documents are sent."""
     sender_name: (
-        Annotated[str, Meta(min_length=1, max_length=limits.PERSON_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
+        Annotated[
+            str, Meta(min_length=1, max_length=shared_limits.PERSON_NAME_CHARS, extra_json_schema=shared_limits.NO_NUL)
+        ]
         | UnsetType
         | None
     ) = UNSET
     """Who asks people to sign; null: the company itself."""
     sender_email: (
-        Annotated[str, Meta(min_length=3, max_length=limits.EMAIL_CHARS, extra_json_schema=limits.NO_NUL)]
+        Annotated[str, Meta(min_length=3, max_length=shared_limits.EMAIL_CHARS, extra_json_schema=shared_limits.NO_NUL)]
         | UnsetType
         | None
     ) = UNSET

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-from deedbox.archive import store
+from deedbox.archive import limits, store
 from deedbox.archive.archive import ArchiveService
 from deedbox.archive.push import Push
 from deedbox.archive.receipt import ArchiveRow
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 

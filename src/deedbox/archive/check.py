@@ -5,10 +5,10 @@ from typing import BinaryIO
 
 import msgspec
 
-from deedbox.archive import package, stored_zip
+from deedbox.archive import limits, package, stored_zip
 from deedbox.archive.package import ManifestKey
 from deedbox.archive.stored_zip import LocatedEntry
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
 
 
@@ -92,7 +92,7 @@ def _small(file: BinaryIO, one: LocatedEntry) -> bytes:
 def _hash(file: BinaryIO, one: LocatedEntry) -> str:
     found, crc, left = hashlib.sha256(), 0, one.entry.size_bytes
     file.seek(one.start)
-    while left > 0 and (chunk := file.read(min(limits.BLOB_CHUNK_BYTES, left))):
+    while left > 0 and (chunk := file.read(min(shared_limits.BLOB_CHUNK_BYTES, left))):
         found.update(chunk)
         crc = stored_zip.crc(chunk, crc)
         left -= len(chunk)

@@ -5,14 +5,14 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from deedbox.archive import merkle, proofs, store
+from deedbox.archive import limits, merkle, proofs, store
 from deedbox.archive.archive import ArchiveService
 from deedbox.archive.backfill import Backfill
 from deedbox.archive.push import Push
 from deedbox.archive.receipt import Tree
 from deedbox.archive.spool import in_memory
 from deedbox.archive.targets import ArchiveTarget, NameTaken, fetch
-from deedbox.kernel import jobs, limits, log
+from deedbox.kernel import jobs, log
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import ServiceError, Unavailable

@@ -5,9 +5,10 @@ import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
+from deedbox.archive import limits
 from deedbox.archive.receipt import PackageReceipt
 from deedbox.archive.targets import ArchiveTarget
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import LostFile, NotFound, Unavailable
 
 
@@ -44,7 +45,7 @@ class Downloads:
         async def hand_over(piece: bytes) -> None:
             line.put_nowait(piece)
             try:
-                async with asyncio.timeout(limits.ARCHIVE_READER_SECONDS):
+                async with asyncio.timeout(shared_limits.ARCHIVE_READER_SECONDS):
                     await line.join()
             except TimeoutError as error:
                 raise Unavailable("The package was not taken in time: ask for it again") from error

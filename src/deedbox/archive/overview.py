@@ -2,9 +2,8 @@
 
 import msgspec
 
-from deedbox.archive import proofs, store
+from deedbox.archive import limits, proofs, store
 from deedbox.archive.receipt import ArchiveRow, Tree
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 
 

@@ -7,14 +7,15 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from deedbox.archive import check, package, store
+from deedbox.archive import check, limits, package, store
 from deedbox.archive.archive import ArchiveService
 from deedbox.archive.build import BuiltPackage, PackageBuilder
 from deedbox.archive.package import Bag, ManifestKey
 from deedbox.archive.receipt import ArchiveRow, PackageReceipt
 from deedbox.archive.spool import SpooledFile, spool
 from deedbox.archive.targets import ArchiveTarget, NameTaken, PutResult
-from deedbox.kernel import jobs, limits, log
+from deedbox.kernel import jobs, log
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import open_stream
@@ -189,9 +190,9 @@ class Push:
 
 def delay(attempts: int) -> float:
     """Seconds until the next attempt after so many: as for webhooks, and from then on once a day."""
-    waits = limits.WEBHOOK_RETRY_SECONDS
+    waits = shared_limits.WEBHOOK_RETRY_SECONDS
     base = waits[min(attempts, len(waits) - 1)]
-    return base * random.uniform(1 - limits.WEBHOOK_JITTER, 1 + limits.WEBHOOK_JITTER)  # noqa: S311 (no secret)
+    return base * random.uniform(1 - shared_limits.WEBHOOK_JITTER, 1 + shared_limits.WEBHOOK_JITTER)  # noqa: S311 (no secret)
 
 
 def _key(document_id: str) -> str:

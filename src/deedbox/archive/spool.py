@@ -9,7 +9,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from deedbox.kernel import limits
+from deedbox.archive import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import TooLarge
 
 
@@ -54,7 +55,7 @@ class Spool:
         self.file.flush()
         self.file.seek(0)
         found = hashlib.sha256()
-        while chunk := self.file.read(limits.BLOB_CHUNK_BYTES):
+        while chunk := self.file.read(shared_limits.BLOB_CHUNK_BYTES):
             found.update(chunk)
         return found.hexdigest()
 
@@ -70,7 +71,7 @@ async def pieces(file: BinaryIO, start: int, size_bytes: int) -> AsyncIterator[b
     """A part of the file, in chunks."""
     at, end = start, start + size_bytes
     while at < end:
-        chunk = await asyncio.to_thread(_read, file, at, min(limits.BLOB_CHUNK_BYTES, end - at))
+        chunk = await asyncio.to_thread(_read, file, at, min(shared_limits.BLOB_CHUNK_BYTES, end - at))
         if not chunk:
             return
         at += len(chunk)

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.archive import limits
 from deedbox.kernel.errors import BadRequest
 
 _LOCAL = struct.Struct("<4s5H3L2H")

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from deedbox.archive import check, merkle, package, proofs, store
+from deedbox.archive import check, limits, merkle, package, proofs, store
 from deedbox.archive.archive import ArchiveService
 from deedbox.archive.check import PackageContents
 from deedbox.archive.package import ManifestKey
@@ -16,7 +16,7 @@ from deedbox.archive.receipt import ArchiveRow, PackageReceipt, Tree
 from deedbox.archive.spool import SpooledFile, pieces, spool
 from deedbox.archive.targets import ArchiveTarget, fetch
 from deedbox.evidence import file as evidence
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.errors import BadRequest, NotFound, ServiceError, Unavailable
 from deedbox.kernel.sandbox import Stream
@@ -166,7 +166,7 @@ class ArchiveVerification:
                 "The root's timestamp comes from an authority that this server does not trust. If it comes from"
                 " DEEDBOX_TSA_URL, name its root certificate in DEEDBOX_TSA_CA_FILE"
             )
-        slack = timedelta(seconds=limits.TSA_SKEW_SECONDS)
+        slack = timedelta(seconds=shared_limits.TSA_SKEW_SECONDS)
         if not proofs.day_end(tree) - slack <= moment(told.at) <= moment(published_at) + slack:
             raise BadRequest(f"The root's timestamp is dated {told.at}: not between its day and its publication")
 
@@ -203,7 +203,7 @@ def _stream(held: SpooledFile, inside: PackageContents, path: str) -> Stream:
 
 async def _read(held: SpooledFile, inside: PackageContents, path: str) -> bytes:
     stream = _stream(held, inside, path)
-    if stream.size_bytes > limits.EVIDENCE_BYTES:
+    if stream.size_bytes > shared_limits.EVIDENCE_BYTES:
         raise BadRequest(f"The file {path} in the package is too large")
     return b"".join([piece async for piece in stream.pieces])
 

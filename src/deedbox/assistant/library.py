@@ -4,9 +4,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from deedbox.assistant import limits
 from deedbox.assistant.api import Api, answer, get, post
 from deedbox.assistant.tool import Cursor, LibraryId, Limit, Tool, ToolOutcome, describe
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.collection import CollectionName
 
 _FILTER = (
@@ -17,10 +18,12 @@ _FILTER = (
 
 
 class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    query: Annotated[str, describe("The question, or words.", min_length=1, max_length=limits.QUERY_CHARS)]
+    query: Annotated[str, describe("The question, or words.", min_length=1, max_length=shared_limits.QUERY_CHARS)]
     top_k: Annotated[int, describe("How many passages.", ge=1, le=limits.TOOL_PASSAGES)] = limits.TOOL_PASSAGES_DEFAULT
     collections: (
-        Annotated[list[CollectionName], describe("Only these.", min_length=1, max_length=limits.QUERY_COLLECTIONS)]
+        Annotated[
+            list[CollectionName], describe("Only these.", min_length=1, max_length=shared_limits.QUERY_COLLECTIONS)
+        ]
         | None
     ) = None
     filter: Annotated[dict[str, Any], describe(_FILTER)] | None = None
@@ -108,8 +111,8 @@ def _shown(filename: str, heading: str | None, text: str) -> str:
 
 class ReadPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     doc_id: LibraryId
-    page: Annotated[int, describe("The page, from 1.", ge=1, le=limits.TEXT_PAGE_MAX)]
-    start: Annotated[int, describe("How many characters to pass over.", ge=0, le=limits.EXTRACTED_CHARS)] = 0
+    page: Annotated[int, describe("The page, from 1.", ge=1, le=shared_limits.TEXT_PAGE_MAX)]
+    start: Annotated[int, describe("How many characters to pass over.", ge=0, le=shared_limits.EXTRACTED_CHARS)] = 0
 
 
 class PageTextAnswer(msgspec.Struct, frozen=True):
@@ -130,7 +133,9 @@ async def read_page(api: Api, wanted: ReadPage) -> ToolOutcome:
 
 class ReadPassages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     doc_id: LibraryId
-    first: Annotated[int, describe("The number of the first passage, from 0.", ge=0, le=limits.TEXT_PAGE_MAX)] = 0
+    first: Annotated[
+        int, describe("The number of the first passage, from 0.", ge=0, le=shared_limits.TEXT_PAGE_MAX)
+    ] = 0
     count: Annotated[int, describe("How many.", ge=1, le=limits.TOOL_PASSAGES)] = limits.TOOL_PASSAGES_DEFAULT
 
 

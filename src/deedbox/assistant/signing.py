@@ -4,9 +4,10 @@ from typing import Annotated
 
 import msgspec
 
+from deedbox.assistant import limits
 from deedbox.assistant.api import Api, ApiRequest, answer, get, post
 from deedbox.assistant.tool import Cursor, DocumentId, Limit, TemplateId, Tool, ToolOutcome, describe
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 
 
 class ListTemplates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,23 +58,27 @@ def _template(template: TemplateSummary) -> str:
 
 
 class PersonSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: Annotated[str, describe("As it stands on the certificate.", max_length=limits.SIGNER_NAME_CHARS)]
-    email: Annotated[str, describe("Where the invitation will go.", max_length=limits.EMAIL_CHARS)]
+    name: Annotated[str, describe("As it stands on the certificate.", max_length=shared_limits.SIGNER_NAME_CHARS)]
+    email: Annotated[str, describe("Where the invitation will go.", max_length=shared_limits.EMAIL_CHARS)]
 
 
-People = Annotated[list[PersonSummary], describe("One or several.", min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
+People = Annotated[
+    list[PersonSummary], describe("One or several.", min_length=1, max_length=shared_limits.DOCUMENT_SIGNERS)
+]
 
 
 class PrepareDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     template_id: TemplateId
     roles: Annotated[
         dict[str, People],
-        describe("Who has which role of the template, by the role's name.", max_length=limits.DOCUMENT_PARTIES),
+        describe("Who has which role of the template, by the role's name.", max_length=shared_limits.DOCUMENT_PARTIES),
     ]
     values: Annotated[
-        dict[str, str], describe("What stands in fields, by their labels.", max_length=limits.DOCUMENT_FIELDS)
+        dict[str, str], describe("What stands in fields, by their labels.", max_length=shared_limits.DOCUMENT_FIELDS)
     ] = {}
-    title: Annotated[str, describe("The template's name unless given.", max_length=limits.TITLE_CHARS)] | None = None
+    title: (
+        Annotated[str, describe("The template's name unless given.", max_length=shared_limits.TITLE_CHARS)] | None
+    ) = None
 
 
 class SignerSummary(msgspec.Struct, frozen=True):

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import msgspec
 
+from deedbox.assistant import limits
 from deedbox.assistant.api import Api, ApiRefusal, answer, get, post_file
 from deedbox.assistant.tool import Tool, ToolOutcome, describe
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 
 _BASE64_CHARS = (limits.TOOL_FILE_BYTES + 2) // 3 * 4
 
@@ -67,7 +68,7 @@ TOOLS = [
         "verify",
         "Verify a file",
         "Says whether a PDF is the very file that was sealed here, or what the verification code on a certificate"
-        f" stands for. A file has at most {limits.TOOL_FILE_BYTES // limits.MB} MB.",
+        f" stands for. A file has at most {limits.TOOL_FILE_BYTES // shared_limits.MB} MB.",
         "verify:read",
         Verify,
         VerificationAnswer,

@@ -13,7 +13,7 @@ from deedbox.authority import issue, ledger, pkcs12, store
 from deedbox.authority.ledger import AUTHORITIES, ISSUING, ROOT, TIMESTAMP, CertificateChain, Ledger
 from deedbox.authority.pkcs11 import HardwareToken
 from deedbox.authority.store import CertificateRow
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.crypto import Secret, ValueCipher
 from deedbox.kernel.db import Database, Tx
@@ -92,7 +92,7 @@ class Certificates:
             key = known.key if known is not None else self._key_of(chain.row)
             known = SealIdentity(key, chain.row.certificate, chain.above, chain.crls)
             self._seals[chain.row.id] = known
-            if len(self._seals) > limits.SEAL_IDENTITIES:
+            if len(self._seals) > shared_limits.SEAL_IDENTITIES:
                 self._seals.popitem(last=False)
         self._seals.move_to_end(chain.row.id)
         return known

@@ -8,7 +8,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from deedbox.kernel import limits
+from deedbox.authority import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.verify.trust import has_sealing_usage
 

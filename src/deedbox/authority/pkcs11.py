@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from deedbox.authority import outside_certificate
-from deedbox.kernel import limits
+from deedbox.authority import limits, outside_certificate
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, SetupError, Unavailable
 from deedbox.kernel.settings import Settings

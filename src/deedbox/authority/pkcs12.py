@@ -5,9 +5,9 @@ from datetime import datetime
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from deedbox.authority import outside_certificate
+from deedbox.authority import limits, outside_certificate
 from deedbox.authority.issue import Issued
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.seal.cms import PrivateKey
@@ -16,7 +16,7 @@ from deedbox.pdf.seal.cms import PrivateKey
 def read(data: bytes, password: Secret | None, *, now: datetime) -> tuple[Issued, list[bytes]]:
     """The key with its certificate, and the certificates above it, nearest first; BadRequest says what is wrong."""
     if len(data) > limits.PKCS12_BYTES:
-        raise BadRequest(f"The PKCS #12 file is larger than {limits.PKCS12_BYTES // limits.KB} KB")
+        raise BadRequest(f"The PKCS #12 file is larger than {limits.PKCS12_BYTES // shared_limits.KB} KB")
     secret = password.reveal().encode() if password is not None else None
     try:
         key, certificate, others = pkcs12.load_key_and_certificates(data, secret)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from deedbox.kernel import limits
+from deedbox.authority import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.errors import SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
@@ -73,8 +74,10 @@ class RemoteTimestamper:
             token, moment = timestamp.parse_response(response, digest, nonce)
         except ValueError as error:  # Malformed, or another shape than was to be unpacked
             raise TimestampFailed(f"The timestamp authority's response is not valid: {error}") from error
-        if len(token) > limits.TSA_TOKEN_BYTES:
-            raise TimestampFailed(f"The timestamp is larger than {limits.TSA_TOKEN_BYTES // limits.KB} KB")
-        if abs(moment - self._clock.now()) > timedelta(seconds=limits.TSA_SKEW_SECONDS):
+        if len(token) > shared_limits.TSA_TOKEN_BYTES:
+            raise TimestampFailed(
+                f"The timestamp is larger than {shared_limits.TSA_TOKEN_BYTES // shared_limits.KB} KB"
+            )
+        if abs(moment - self._clock.now()) > timedelta(seconds=shared_limits.TSA_SKEW_SECONDS):
             raise TimestampFailed(f"The timestamp authority's clock and ours differ: it says {moment.isoformat()}")
         return token

@@ -12,9 +12,10 @@ from deedbox.archive import store
 from deedbox.archive.backfill import Backfill
 from deedbox.archive.overview import Overview, overview
 from deedbox.archive.verify import ArchiveVerdict
-from deedbox.cli import progress, running_server
+from deedbox.cli import limits, progress, running_server
 from deedbox.cli.options import data_option, json_option, load, print_json, run
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.errors import NotFound, SetupError
 from deedbox.kernel.settings import ECOSYSTEM_KEY, Settings
@@ -149,7 +150,7 @@ async def _tried(deedbox: Any, *, alone: bool) -> Overview:
             last, since = found.pending, stopwatch()
         elif stopwatch() - since > limits.ARCHIVE_WAIT_SECONDS:
             return found
-        await asyncio.sleep(limits.PROGRESS_SECONDS)
+        await asyncio.sleep(shared_limits.PROGRESS_SECONDS)
 
 
 async def _verify(deedbox: Any, document_id: str | None) -> ArchiveCheckReport:

@@ -8,11 +8,10 @@ from typing import Any
 import click
 import msgspec
 
-from deedbox.cli import progress
+from deedbox.cli import limits, progress
 from deedbox.cli.options import data_option, json_option, print_json
 from deedbox.cli.server_client import connect
 from deedbox.client import ApiError, BulkSend, Deedbox, DryRun, NewBulkSend, NoAnswer
-from deedbox.kernel import limits
 from deedbox.kernel.errors import ServiceError
 
 REFUSED, NOT_ALL_SENT, PAUSED, LOST_SIGHT, INTERRUPTED = 1, 3, 4, 5, 130

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from deedbox.accounts import keys, workspaces
-from deedbox.kernel import limits
+from deedbox.cli import limits
 from deedbox.kernel.db import Tx
 
 

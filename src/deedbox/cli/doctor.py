@@ -9,10 +9,11 @@ from typing import TypeAlias
 
 import click
 
-from deedbox.cli import endpoints, local_port, server_settings, surroundings
+from deedbox.cli import endpoints, limits, local_port, server_settings, surroundings
 from deedbox.cli.finding import Finding
 from deedbox.cli.options import data_option, json_option, need_installation, print_json
-from deedbox.kernel import jobs, limits, settings
+from deedbox.kernel import jobs, settings
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import health
@@ -143,10 +144,10 @@ def _disk(loaded: Settings) -> Iterator[Finding]:
     free = shutil.disk_usage(folder).free
     if free < limits.DISK_FREE_BYTES:
         yield Finding(
-            "disk", "bad", f"only {free // limits.MB} MB are free", "Free some space or move the data folder."
+            "disk", "bad", f"only {free // shared_limits.MB} MB are free", "Free some space or move the data folder."
         )
     else:
-        yield Finding("disk", "good", f"{free // limits.MB:,} MB are free")
+        yield Finding("disk", "good", f"{free // shared_limits.MB:,} MB are free")
 
 
 def _files(loaded: Settings) -> Iterator[Finding]:
@@ -244,7 +245,7 @@ def _clock(loaded: Settings) -> Iterator[Finding]:
         ahead = health.postgres_clock_ahead(loaded.database_url.reveal(), clock)
     elif loaded.sqlite_path.exists():
         ahead = max(0.0, loaded.sqlite_path.stat().st_mtime - clock.now().timestamp())
-    if abs(ahead) > limits.CLOCK_SKEW_SECONDS:
+    if abs(ahead) > shared_limits.CLOCK_SKEW_SECONDS:
         yield Finding("clock", "bad", f"this clock is {abs(ahead):.0f} s off", "Switch on time synchronisation.")
     else:
         yield Finding("clock", "good", clock.now().strftime("%Y-%m-%d %H:%M:%S UTC"))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
+from deedbox.cli import limits
 from deedbox.cli.finding import Finding
-from deedbox.kernel import limits
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.settings import Settings

@@ -13,10 +13,10 @@ import msgspec
 
 from deedbox.accounts import workspaces
 from deedbox.accounts.caller import Caller
-from deedbox.cli import local_port
+from deedbox.cli import limits, local_port
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.cli.receiver import ReceivedDelivery, Receiver
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
@@ -28,14 +28,14 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 def _text(context: click.Context, option: click.Parameter, text: str | None) -> str | None:  # noqa: ARG001
     # An argument that is not UTF-8 arrives with lone surrogates, which no database takes.
-    if text is not None and (len(text) > limits.EGRESS_URL_CHARS or _CONTROL.search(text)):
-        raise click.BadParameter(f"it must have at most {limits.EGRESS_URL_CHARS} characters of UTF-8")
+    if text is not None and (len(text) > shared_limits.EGRESS_URL_CHARS or _CONTROL.search(text)):
+        raise click.BadParameter(f"it must have at most {shared_limits.EGRESS_URL_CHARS} characters of UTF-8")
     return text
 
 
 def _description(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
-    if text is not None and len(text) > limits.HOOK_DESCRIPTION_CHARS:
-        raise click.BadParameter(f"it must have at most {limits.HOOK_DESCRIPTION_CHARS} characters")
+    if text is not None and len(text) > shared_limits.HOOK_DESCRIPTION_CHARS:
+        raise click.BadParameter(f"it must have at most {shared_limits.HOOK_DESCRIPTION_CHARS} characters")
     return _text(context, option, text)
 
 
@@ -87,7 +87,7 @@ def list_hooks(data_dir: Path | None, as_json: bool) -> None:
 
     async def work(deedbox: Any) -> list[Hook]:
         now = deedbox.clock.now()
-        most = limits.HOOKS_PER_WORKSPACE
+        most = shared_limits.HOOKS_PER_WORKSPACE
         found: list[Hook] = await deedbox.db.write(
             lambda tx: hooks.page(tx, _workspace(tx, now), limit=most, cursor=None)
         )

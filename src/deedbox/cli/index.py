@@ -11,9 +11,10 @@ from typing import Any
 import click
 import msgspec
 
+from deedbox.cli import limits
 from deedbox.cli.folder_run import NOTHING, FolderRun
 from deedbox.cli.options import data_option, json_option, load, print_json
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.s3.place import place
 from deedbox.kernel.settings import Settings
@@ -32,7 +33,9 @@ def _collection(context: click.Context, option: click.Parameter, given: str) -> 
         return msgspec.convert(given, CollectionName)
     except msgspec.ValidationError as error:
         raise click.BadParameter(
-            f"it must have 1 to {limits.COLLECTION_CHARS} characters, and no space at either end", context, option
+            f"it must have 1 to {shared_limits.COLLECTION_CHARS} characters, and no space at either end",
+            context,
+            option,
         ) from error
 
 
@@ -87,7 +90,7 @@ def _folder(settings: Settings, named: str, *, missing: bool) -> WatchedFolder:
         step = f"Documents created from its files stay; {_CONFIRM} removes them."
         raise click.BadParameter(f"{named} {reason}. {step}", param_hint="FOLDER")
     found = LocalFolder(path, settings.data_dir)
-    if len(found.address) > limits.UPLOAD_VALUE_CHARS or not found.address.isprintable():
+    if len(found.address) > shared_limits.UPLOAD_VALUE_CHARS or not found.address.isprintable():
         raise click.BadParameter("its path is too long, or has signs that cannot be kept", param_hint="FOLDER")
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from deedbox.kernel import limits
+from deedbox.cli import limits
 from deedbox.kernel.errors import SetupError
 
 

@@ -9,11 +9,11 @@ import click
 from deedbox import client
 from deedbox.assistant import toolbox
 from deedbox.assistant.api import ApiRefusal, ApiRequest
+from deedbox.cli import limits
 from deedbox.cli.options import data_option
 from deedbox.cli.server_client import connect
 from deedbox.client import Deedbox
 from deedbox.client.call import Call, once
-from deedbox.kernel import limits
 from deedbox.kernel.errors import SetupError
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import uvicorn
 
+from deedbox.cli import limits
 from deedbox.client.webhook import Verdict, check
-from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.crypto import Secret
 

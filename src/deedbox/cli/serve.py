@@ -12,9 +12,10 @@ import click
 
 from deedbox.accounts import workspaces
 from deedbox.accounts.workspaces import FirstAccess
-from deedbox.cli import local_port, server_settings
+from deedbox.cli import limits, local_port, server_settings
 from deedbox.cli.options import data_option, json_option, load
-from deedbox.kernel import limits, log, memory
+from deedbox.kernel import limits as shared_limits
+from deedbox.kernel import log, memory
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
 
@@ -92,7 +93,7 @@ def _announce(address: str, first: FirstAccess, settings: Settings, *, as_json: 
     else:
         click.echo(f"Deedbox is running at {address}")
         if link:
-            click.echo(f"\n  Sign in (works once, within {limits.LOGIN_LINK_MINUTES} minutes):\n  {link}")
+            click.echo(f"\n  Sign in (works once, within {shared_limits.LOGIN_LINK_MINUTES} minutes):\n  {link}")
         elif not first.owner_settled:
             click.echo("\n  The owner has no password yet. Get a login link with:")
             click.echo(f"  deedbox login-link --data {shlex.quote(str(settings.data_dir))}")

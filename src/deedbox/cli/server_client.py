@@ -9,9 +9,9 @@ from pathlib import Path
 from types import FrameType
 
 from deedbox import client
+from deedbox.cli import limits
 from deedbox.cli.options import load, run
 from deedbox.client import Deedbox
-from deedbox.kernel import limits
 from deedbox.kernel.errors import ServiceError, SetupError
 
 

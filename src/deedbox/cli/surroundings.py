@@ -6,8 +6,9 @@ import resource
 import ssl
 from collections.abc import Iterator
 
+from deedbox.cli import limits
 from deedbox.cli.finding import Finding
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import health
 from deedbox.kernel.egress import Egress, EgressFailed, Request
@@ -21,12 +22,12 @@ _ANYWHERE = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
 def open_files(_: Settings) -> Iterator[Finding]:
     """Each connection is an open file, and the server raises its own limit as far as it may."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    wanted = limits.CONNECTIONS + limits.DESCRIPTORS_KEPT
+    wanted = shared_limits.CONNECTIONS + shared_limits.DESCRIPTORS_KEPT
     if most == resource.RLIM_INFINITY or most >= wanted:
         yield Finding("open files", "good", "as many as the server may need")
         return
     step = f"Raise it to {wanted}: LimitNOFILE= for systemd, --ulimit nofile= for a container."
-    yield Finding("open files", "note", f"at most {most}, so fewer than {limits.CONNECTIONS} connections", step)
+    yield Finding("open files", "note", f"at most {most}, so fewer than {shared_limits.CONNECTIONS} connections", step)
 
 
 def proxy(loaded: Settings) -> Iterator[Finding]:
@@ -73,8 +74,10 @@ def postgres(loaded: Settings) -> Iterator[Finding]:
     for name in risky:
         text = f"{name} is off: what was acknowledged is lost when the machine fails"
         yield Finding("postgres", "bad", text, f"ALTER SYSTEM SET {name} = on; SELECT pg_reload_conf();")
-    if int(told["max_connections"]) < 2 * limits.POSTGRES_CONNECTIONS:
-        text = f"max_connections is {told['max_connections']}; each process takes {limits.POSTGRES_CONNECTIONS + 1}"
+    if int(told["max_connections"]) < 2 * shared_limits.POSTGRES_CONNECTIONS:
+        text = (
+            f"max_connections is {told['max_connections']}; each process takes {shared_limits.POSTGRES_CONNECTIONS + 1}"
+        )
         yield Finding("postgres", "bad", text, "Raise max_connections in postgresql.conf and restart PostgreSQL.")
     elif not risky:
         yield Finding("postgres", "good", f"version {told['server_version']}, writes are durable")

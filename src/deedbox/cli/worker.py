@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from deedbox.cli import local_port
+from deedbox.cli import limits, local_port
 from deedbox.cli.options import data_option, json_option, load, need_installation
 from deedbox.cli.serve import run
-from deedbox.kernel import limits, log, memory
+from deedbox.kernel import log, memory
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
 

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.rotation import EncryptedColumn
+from deedbox.mail import limits
 from deedbox.mail.letter import Mail
 from deedbox.mail.store import MailEntry
 

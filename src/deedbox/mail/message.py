@@ -11,8 +11,8 @@ from typing import cast
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.mailbox import Mailbox, one_line
+from deedbox.mail import limits
 from deedbox.mail.templates import Rendered
 
 _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*]')

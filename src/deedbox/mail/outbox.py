@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock, instant, moment
@@ -15,7 +16,7 @@ from deedbox.kernel.errors import Conflict, NotFound, ServiceError
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.kernel.mailbox import Mailbox, mailbox
-from deedbox.mail import content, store
+from deedbox.mail import content, limits, store
 from deedbox.mail.letter import PERSONAL, CodeMail, Mail, MailLook
 from deedbox.mail.relay import Files, MailFailed, Relay
 from deedbox.mail.store import MailEntry, Status
@@ -188,9 +189,9 @@ def prune(tx: Tx, now: datetime) -> int:
     """Forgets mails past their time, some at each call: sent ones, and what stayed unsent or in the inbox."""
     ages: dict[Status, int] = {
         "sent": limits.MAIL_KEEP_DAYS,
-        "inbox": limits.MAIL_INBOX_DAYS,
-        "failed": limits.MAIL_INBOX_DAYS,
-        "queued": limits.MAIL_INBOX_DAYS,
+        "inbox": shared_limits.MAIL_INBOX_DAYS,
+        "failed": shared_limits.MAIL_INBOX_DAYS,
+        "queued": shared_limits.MAIL_INBOX_DAYS,
     }
     old = [
         entry for status, days in ages.items() for entry in store.list_outdated(tx, status, now - timedelta(days=days))

@@ -6,12 +6,12 @@ import re
 import ssl
 from typing import NamedTuple
 
-from deedbox.kernel import limits
 from deedbox.kernel.egress import ANYWHERE, BadAnswer, EgressFailed, Resolve, Wire, dial, system_resolve
 from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.log import redact
 from deedbox.kernel.mailbox import one_line
 from deedbox.kernel.smtp_url import MailServer
+from deedbox.mail import limits
 from deedbox.mail.message import SmtpEnvelope
 
 _REPLY = re.compile(rb"(\d{3})([ -]?)(.*)", re.DOTALL)

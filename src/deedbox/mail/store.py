@@ -5,10 +5,11 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import Instant, instant
 from deedbox.kernel.db import Tx, Value, grams
 from deedbox.kernel.mailbox import Mailbox
+from deedbox.mail import limits
 
 _ATTACHMENTS = msgspec.json.Decoder(list[str])
 
@@ -160,7 +161,7 @@ def list_outdated(tx: Tx, status: Status, before: datetime) -> list[MailEntry]:
         f"select {_COLUMNS} from mails where status = :status and created_at < :before order by created_at limit :most",
         status=status,
         before=instant(before),
-        most=limits.PRUNE_ROWS,
+        most=shared_limits.PRUNE_ROWS,
     )
     return [_entry(row) for row in rows]
 

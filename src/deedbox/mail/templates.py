@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from deedbox import i18n
-from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.mailbox import one_line
+from deedbox.mail import limits
 from deedbox.mail.letter import Mail
 
 _LONG_TEXTS = ("body", "reason")

@@ -7,10 +7,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.pdf import limits
 from deedbox.pdf.intake import convert
 from deedbox.pdf.intake import libreoffice as office
 from deedbox.pdf.intake.convert import Source
@@ -52,7 +53,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
             ),
             processes=processes,
             cpu_seconds=limits.PREPARE_SECONDS,
-            seconds=limits.SANDBOX_PATIENCE * limits.PREPARE_SECONDS,
+            seconds=shared_limits.SANDBOX_PATIENCE * limits.PREPARE_SECONDS,
         ),
         SandboxKind(
             name="print",
@@ -63,7 +64,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
             ),
             processes=processes,
             cpu_seconds=limits.MARK_SECONDS,
-            seconds=limits.SANDBOX_PATIENCE * limits.MARK_SECONDS,
+            seconds=shared_limits.SANDBOX_PATIENCE * limits.MARK_SECONDS,
         ),
         SandboxKind(
             name="pages",
@@ -75,7 +76,7 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
             setup=(SandboxCall(f"{_PACKAGE}.seal.pades:load"),),
             processes=processes,
             cpu_seconds=limits.SEAL_SECONDS,
-            seconds=limits.SANDBOX_PATIENCE * limits.SEAL_SECONDS,
+            seconds=shared_limits.SANDBOX_PATIENCE * limits.SEAL_SECONDS,
         ),
         SandboxKind(
             name="prove",
@@ -85,22 +86,22 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
             ),
             processes=processes,
             cpu_seconds=limits.PROVE_SECONDS,
-            seconds=limits.SANDBOX_PATIENCE * limits.PROVE_SECONDS,
+            seconds=shared_limits.SANDBOX_PATIENCE * limits.PROVE_SECONDS,
         ),
         SandboxKind(
             name="verify",  # strangers use it: what they send must not delay the server's own work
             preload=(f"{_PACKAGE}.verify.verify_pdf",),
             processes=processes,
             caller_processes=max(1, processes // limits.VERIFY_CALLER_SHARE),
-            cpu_seconds=limits.VERIFY_CPU_SECONDS,
-            seconds=limits.VERIFY_SECONDS,
+            cpu_seconds=shared_limits.VERIFY_CPU_SECONDS,
+            seconds=shared_limits.VERIFY_SECONDS,
         ),
         SandboxKind(
             name="webpage",
             preload=(f"{_PACKAGE}.intake.html_to_pdf", "encodings.cp1252", "encodings.utf_16_be"),
             setup=(SandboxCall(f"{_PACKAGE}.intake.html_to_pdf:prepare"),),
             cpu_seconds=limits.CONVERT_SECONDS,
-            seconds=limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS,
+            seconds=shared_limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS,
             calls=1,
             open_files=limits.CONVERT_OPEN_FILES,
             threads=limits.CONVERT_THREADS,
@@ -175,14 +176,16 @@ class PdfSandbox:
     async def hand(self, text: str, hand: Hand) -> bytes:
         """A typed signature as SVG."""
         return _checked(
-            await self.run(f"{_PACKAGE}.marks.typed_signature:svg", text, hand, cpu_seconds=limits.SANDBOX_CPU_SECONDS),
+            await self.run(
+                f"{_PACKAGE}.marks.typed_signature:svg", text, hand, cpu_seconds=shared_limits.SANDBOX_CPU_SECONDS
+            ),
             bytes,
         )
 
-    async def render(self, data: Data, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> bytes:
+    async def render(self, data: Data, number: int, width: int = shared_limits.PAGE_IMAGE_WIDTH) -> bytes:
         """The page as WebP of about this width; NotFound if there is no such page."""
         found = await self.run(
-            f"{_PACKAGE}.render.draw_pages:render", data, number, width, cpu_seconds=limits.SANDBOX_CPU_SECONDS
+            f"{_PACKAGE}.render.draw_pages:render", data, number, width, cpu_seconds=shared_limits.SANDBOX_CPU_SECONDS
         )
         return _checked(found, bytes)
 
@@ -219,7 +222,7 @@ class PdfSandbox:
             await sandbox.close()
 
     async def _made(self, kind: type[T], function: str, *args: Any, write: Write) -> T:
-        sink = Sink(limits.PREPARED_FILE_BYTES, write)
+        sink = Sink(shared_limits.PREPARED_FILE_BYTES, write)
         return _checked(await self.run(f"{_PACKAGE}.{function}", *args, into=sink), kind)
 
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from deedbox.kernel import jobs, limits, tasks
+from deedbox.kernel import jobs, tasks
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.settings import Settings
+from deedbox.search import limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
 from deedbox.search.extract import Extractor

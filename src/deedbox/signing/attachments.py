@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from deedbox.i18n.refusals import refusal
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing import parties
+from deedbox.signing import limits, parties
 from deedbox.signing.action_context import ActionContext
 from deedbox.signing.model import Attachment, Document, Field, Packet
 from deedbox.signing.store import attachments as store
@@ -24,10 +24,10 @@ def need_room(document: Document, paper_bytes: int, attachments: Sequence[Attach
     """Raises BadRequest if the paper would grow too large with these behind it."""
     size = max(sum(one.paper_bytes for one in attachments), sum(one.size_bytes for one in attachments))
     if paper_bytes + size > limits.ATTACHED_FILE_BYTES:
-        raise refusal(BadRequest, "attached_bytes", most=str(limits.ATTACHED_FILE_BYTES // limits.MB))
+        raise refusal(BadRequest, "attached_bytes", most=str(limits.ATTACHED_FILE_BYTES // shared_limits.MB))
     pages = sum(file.pages for file in document.files) + sum(one.pages for one in attachments)
-    if pages > limits.DOCUMENT_PAGES:
-        raise refusal(BadRequest, "attached_pages", most=str(limits.DOCUMENT_PAGES))
+    if pages > shared_limits.DOCUMENT_PAGES:
+        raise refusal(BadRequest, "attached_pages", most=str(shared_limits.DOCUMENT_PAGES))
 
 
 def owner(attachment: Attachment) -> str:

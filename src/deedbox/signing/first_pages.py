@@ -5,12 +5,13 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
 
-from deedbox.kernel import limits, tasks
+from deedbox.kernel import tasks
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.outbox import Event
 from deedbox.pdf.render.page_pictures import Pictures
+from deedbox.signing import limits
 from deedbox.signing.store import documents
 
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox import i18n
-from deedbox.kernel import constraints, limits
+from deedbox.kernel import constraints
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.clock import instant
 from deedbox.kernel.constraints import (
@@ -30,6 +31,7 @@ from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.redacted import Redacted
 from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.intake.signed_input import SignedInput
+from deedbox.signing import limits
 from deedbox.signing.model import (
     Auth,
     Field,
@@ -44,15 +46,15 @@ from deedbox.signing.model import (
     Signer,
 )
 
-_TEXT = limits.NO_NUL
-Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema=_TEXT)]
+_TEXT = shared_limits.NO_NUL
+Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=shared_limits.TITLE_CHARS, extra_json_schema=_TEXT)]
 _NO_LINES = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _UNSEEN = rf"\s\xad\u200b-\u200f\u2060\ufeff{_NO_LINES}"
 Name: TypeAlias = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=limits.SIGNER_NAME_CHARS,
+        max_length=shared_limits.SIGNER_NAME_CHARS,
         pattern=rf"^[^{_NO_LINES}]*[^{_UNSEEN}][^{_NO_LINES}]*$(?!\n)",
         extra={"words": "not a name: it has a letter that can be seen, and no line breaks or control characters"},
     ),
@@ -61,7 +63,7 @@ Email: TypeAlias = Annotated[
     str,
     Meta(
         min_length=3,
-        max_length=limits.EMAIL_CHARS,
+        max_length=shared_limits.EMAIL_CHARS,
         pattern=r"^[^@\s\x00-\x1f<>,;]+@[^@\s\x00-\x1f<>,;]+$",
         description="An e-mail address; it is compared in lower case.",
         extra={"words": "not an e-mail address"},
@@ -88,34 +90,36 @@ TimeZone: TypeAlias = Annotated[
     ),
 ]
 Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="A fraction of the page as it is displayed.")]
-Id: TypeAlias = Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+Id: TypeAlias = Annotated[str, Meta(max_length=shared_limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
 Handle: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.HANDLE_CHARS, extra_json_schema=_TEXT)]
 """What someone is known by: an id, an e-mail address or a name."""
-FileNumber: TypeAlias = Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES)]
-Label: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.FIELD_LABEL_CHARS, extra_json_schema=_TEXT)]
-FieldValue: TypeAlias = Annotated[str, Meta(max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]
+FileNumber: TypeAlias = Annotated[int, Meta(ge=0, le=shared_limits.DOCUMENT_FILES)]
+Label: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=shared_limits.FIELD_LABEL_CHARS, extra_json_schema=_TEXT)
+]
+FieldValue: TypeAlias = Annotated[str, Meta(max_length=shared_limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]
 MetadataName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=limits.METADATA_NAME_CHARS, extra_json_schema=_TEXT)
 ]
 MetadataValue: TypeAlias = Annotated[str, Meta(max_length=limits.METADATA_VALUE_CHARS, extra_json_schema=_TEXT)]
 Metadata: TypeAlias = Annotated[dict[MetadataName, MetadataValue], Meta(max_length=limits.METADATA_ENTRIES)]
-Order: TypeAlias = Annotated[int, Meta(ge=1, le=limits.PARTY_ORDER_MAX, description="Lower ones sign first.")]
+Order: TypeAlias = Annotated[int, Meta(ge=1, le=shared_limits.PARTY_ORDER_MAX, description="Lower ones sign first.")]
 AccessCode: TypeAlias = Annotated[
     str,
     Meta(
-        min_length=limits.ACCESS_CODE_CHARS_MIN,
-        max_length=limits.ACCESS_CODE_CHARS,
+        min_length=shared_limits.ACCESS_CODE_CHARS_MIN,
+        max_length=shared_limits.ACCESS_CODE_CHARS,
         description="What the sender has agreed with the person. It is kept as a hash, and never shown again.",
     ),
 ]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
-Hours: TypeAlias = Annotated[int, Meta(ge=1, le=limits.EXPIRES_AFTER_HOURS_MAX)]
+Hours: TypeAlias = Annotated[int, Meta(ge=1, le=shared_limits.EXPIRES_AFTER_HOURS_MAX)]
 ExternalId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHARS, extra_json_schema=_TEXT)]
 FilePassword: TypeAlias = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=limits.FILE_PASSWORD_CHARS,
+        max_length=shared_limits.FILE_PASSWORD_CHARS,
         description="Opens a PDF that is locked. It is used once and kept nowhere.",
     ),
 ]
@@ -171,8 +175,10 @@ class NewSigner(Redacted, frozen=True, forbid_unknown_fields=True):
 
 
 People: TypeAlias = Annotated[
-    dict[Name, NewSigner | Annotated[Sequence[NewSigner], Meta(min_length=1, max_length=limits.DOCUMENT_SIGNERS)]],
-    Meta(max_length=limits.DOCUMENT_PARTIES),
+    dict[
+        Name, NewSigner | Annotated[Sequence[NewSigner], Meta(min_length=1, max_length=shared_limits.DOCUMENT_SIGNERS)]
+    ],
+    Meta(max_length=shared_limits.DOCUMENT_PARTIES),
 ]
 """Who has which role of a template: one person, or several."""
 
@@ -187,13 +193,13 @@ class NewParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Name
     """What the party is called."""
-    signers: Annotated[Sequence[NewSigner], Meta(min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
+    signers: Annotated[Sequence[NewSigner], Meta(min_length=1, max_length=shared_limits.DOCUMENT_SIGNERS)]
     """The people who sign for it."""
     order: Order = 1
     """When it is this party's turn: lower ones first, equal ones side by side."""
     rule: Rule = "all"
     """Who of its signers has to sign."""
-    quorum: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_SIGNERS)] | None = None
+    quorum: Annotated[int, Meta(ge=1, le=shared_limits.DOCUMENT_SIGNERS)] | None = None
     """How many have to sign, with the rule `quorum`."""
     on_decline: OnDecline = "decline_document"
     """What one signer's decline does: end the document, or nothing while the rule can still be met."""
@@ -245,7 +251,7 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     type: FieldType
     """What is filled in. The server fills `date_signed` with the day of the signature in the signer's time zone; a
     `date` is entered by the signer."""
-    page: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_PAGES)]
+    page: Annotated[int, Meta(ge=1, le=shared_limits.DOCUMENT_PAGES)]
     """The page of the file, from 1."""
     x: Fraction
     """The left edge, as a fraction of the page's width as it is displayed."""
@@ -267,27 +273,29 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the signer is asked for."""
     default: FieldValue | None = None
     """What stands in it until the signer fills it."""
-    options: Annotated[Sequence[FieldValue], Meta(max_length=limits.FIELD_OPTIONS)] = []
+    options: Annotated[Sequence[FieldValue], Meta(max_length=shared_limits.FIELD_OPTIONS)] = []
     """The choices of a `select`, or of a `radio`: it gets a button and a printed label for each, stacked or beside each
     other in its rectangle, and its value is the option chosen."""
-    font_size: Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None = None
+    font_size: Annotated[float, Meta(ge=shared_limits.FONT_SIZE_MIN, le=shared_limits.FONT_SIZE_MAX)] | None = None
     """Points at which its text is set if there is room; 11 unless given."""
     read_only: bool = False
     """Whether the signer sees it and cannot change it; it shows its default. Always true of a `date_signed`."""
-    max_length: Annotated[int, Meta(ge=1, le=limits.FIELD_VALUE_CHARS)] | None = None
+    max_length: Annotated[int, Meta(ge=1, le=shared_limits.FIELD_VALUE_CHARS)] | None = None
     """The most characters that a `text` may have."""
     pattern: (
-        Annotated[str, Meta(min_length=1, max_length=limits.FIELD_PATTERN_CHARS, extra_json_schema=_TEXT)] | None
+        Annotated[str, Meta(min_length=1, max_length=shared_limits.FIELD_PATTERN_CHARS, extra_json_schema=_TEXT)] | None
     ) = None
     """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
-    group: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_GROUP_CHARS, extra_json_schema=_TEXT)] | None = (
-        None
-    )
+    group: (
+        Annotated[str, Meta(min_length=1, max_length=shared_limits.FIELD_GROUP_CHARS, extra_json_schema=_TEXT)] | None
+    ) = None
     """The group of a `radio` button without `options`: of those of one signer, one is chosen. Each has a label of its
     own."""
     show_if: ShowIf | None = None
     """When it is shown; always unless given."""
-    hint: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_HINT_CHARS, extra_json_schema=_TEXT)] | None = None
+    hint: (
+        Annotated[str, Meta(min_length=1, max_length=shared_limits.FIELD_HINT_CHARS, extra_json_schema=_TEXT)] | None
+    ) = None
     """How to fill it in, in words for the signer: "two letters and six digits". They never see a `pattern`."""
 
     @property
@@ -315,7 +323,7 @@ class KnownSigner(NewSigner, frozen=True, forbid_unknown_fields=True):
 class KnownParty(NewParty, frozen=True, forbid_unknown_fields=True):
     """A party of a draft as it is to be, or another one."""
 
-    signers: Annotated[Sequence[KnownSigner], Meta(min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
+    signers: Annotated[Sequence[KnownSigner], Meta(min_length=1, max_length=shared_limits.DOCUMENT_SIGNERS)]
     """The people who sign for it."""
     id: Id | None = None
     """The party that it changes; without it, a new one."""
@@ -354,13 +362,13 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """The template of which it is made, instead of files, parties and fields."""
     roles: People = {}
     """With `template_id`: who has which role, by its name; one person, or a list of people."""
-    parties: Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+    parties: Annotated[Sequence[NewParty], Meta(max_length=shared_limits.DOCUMENT_PARTIES)] = []
     """Who signs, and in which order."""
-    signers: Annotated[Sequence[LoneSigner], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+    signers: Annotated[Sequence[LoneSigner], Meta(max_length=shared_limits.DOCUMENT_PARTIES)] = []
     """Each a party of its own; instead of parties."""
-    fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] = []
+    fields: Annotated[Sequence[NewField], Meta(max_length=shared_limits.DOCUMENT_FIELDS)] = []
     """What is filled in, and where; a signer without a signature field gets one on the last page."""
-    values: Annotated[dict[Label, FieldValue], Meta(max_length=limits.DOCUMENT_FIELDS)] = {}
+    values: Annotated[dict[Label, FieldValue], Meta(max_length=shared_limits.DOCUMENT_FIELDS)] = {}
     """What stands in fields and text tags until their signers fill them, by the labels of these."""
     message: Message | None = None
     """What the invitation says, instead of the usual words."""
@@ -409,7 +417,7 @@ class ListedSigner(LoneSigner, frozen=True, forbid_unknown_fields=True, kw_only=
 Listed: TypeAlias = Annotated[
     Sequence[ListedSigner],
     Meta(
-        max_length=limits.DOCUMENT_SIGNERS,
+        max_length=shared_limits.DOCUMENT_SIGNERS,
         description="Without ids: who signs, each a party of its own, in place of all parties of a draft, as POST takes"
         " them. With ids: corrected e-mail addresses of signers who are known; after sending, this needs"
         " documents:send.",
@@ -500,13 +508,13 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signers: Listed = []
     message: Message | UnsetType | None = UNSET
     """What the invitation says; null: the usual words."""
-    parties: Annotated[Sequence[KnownParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
+    parties: Annotated[Sequence[KnownParty], Meta(max_length=shared_limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
     """Take the place of all parties of a draft."""
-    fields: Annotated[Sequence[KnownField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType = UNSET
+    fields: Annotated[Sequence[KnownField], Meta(max_length=shared_limits.DOCUMENT_FIELDS)] | UnsetType = UNSET
     """Take the place of the fields that were asked for; text tags in the files stay."""
     signed_input: SignedInput | UnsetType = UNSET
     """What to do with a PDF that is already signed."""
-    files: Annotated[Sequence[UnlockedFile], Meta(max_length=limits.DOCUMENT_FILES)] = []
+    files: Annotated[Sequence[UnlockedFile], Meta(max_length=shared_limits.DOCUMENT_FILES)] = []
     """The passwords of locked files, which other parties or fields of a draft make necessary again."""
 
     @property

@@ -7,10 +7,11 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.constraints import Constraints, never_with
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.intake.signed_input import SignedInput
+from deedbox.signing import limits
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import (
     PARTIES_OR_SIGNERS,
@@ -34,7 +35,9 @@ from deedbox.signing.new_document import (
     end_of,
 )
 
-ExternalId = Annotated[str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHARS, extra_json_schema=limits.NO_NUL)]
+ExternalId = Annotated[
+    str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHARS, extra_json_schema=shared_limits.NO_NUL)
+]
 
 
 FIELDS_OF_TEMPLATE = never_with(["fields"], "template_id")
@@ -49,10 +52,10 @@ class NewPacketDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     """What the document is called, in mails and on the certificates; that of the template unless given."""
     template_id: Id | None = None
     """The template that it is made from, instead of files: its roles are the parties of the packet with their names."""
-    fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] | None = None
+    fields: Annotated[Sequence[NewField], Meta(max_length=shared_limits.DOCUMENT_FIELDS)] | None = None
     """What is filled in, where and by whom; whoever has no field in it reads it, and with `[]` that is everyone.
     Without `fields`, everyone signs on its last page who has no signature field by a text tag."""
-    values: Annotated[dict[Label, FieldValue], Meta(max_length=limits.DOCUMENT_FIELDS)] = {}
+    values: Annotated[dict[Label, FieldValue], Meta(max_length=shared_limits.DOCUMENT_FIELDS)] = {}
     """What stands in fields and text tags until their signers fill them, by the labels of these."""
     metadata: Metadata = {}
     """Your own names and values for the document: at most {METADATA_ENTRIES}."""
@@ -65,11 +68,11 @@ class NewPacket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     title: Title
     """What the packet is called, in mails and on its certificate."""
-    documents: Annotated[Sequence[NewPacketDocument], Meta(min_length=1, max_length=limits.PACKET_DOCUMENTS)]
+    documents: Annotated[Sequence[NewPacketDocument], Meta(min_length=1, max_length=shared_limits.PACKET_DOCUMENTS)]
     """What is signed together, in the order in which it is shown."""
-    parties: Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+    parties: Annotated[Sequence[NewParty], Meta(max_length=shared_limits.DOCUMENT_PARTIES)] = []
     """Who signs all of it, and in which order."""
-    signers: Annotated[Sequence[LoneSigner], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+    signers: Annotated[Sequence[LoneSigner], Meta(max_length=shared_limits.DOCUMENT_PARTIES)] = []
     """Each a party of its own; instead of parties."""
     message: Message | None = None
     """What the invitation says, instead of the usual words."""
@@ -126,10 +129,10 @@ class PacketChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long a draft can be signed, from sending, in place of any expires_at; null: for ever."""
     reminders: Reminders | UnsetType | None = UNSET
     """When people are reminded; null: never."""
-    parties: Annotated[Sequence[KnownParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
+    parties: Annotated[Sequence[KnownParty], Meta(max_length=shared_limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
     """Take the place of all parties of a draft; of a packet that was sent, only e-mail addresses may differ."""
     signers: Listed = []
-    files: Annotated[Sequence[UnlockedFile], Meta(max_length=limits.PACKET_FILES)] = []
+    files: Annotated[Sequence[UnlockedFile], Meta(max_length=shared_limits.PACKET_FILES)] = []
     """The passwords of locked files, which other parties of a draft make necessary again."""
 
     def check(self, now: datetime) -> None:

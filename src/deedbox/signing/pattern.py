@@ -5,8 +5,8 @@ from typing import Any
 
 import re2
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.signing import limits
 
 _OPTIONS = re2.Options()
 _OPTIONS.max_mem = limits.FIELD_PATTERN_BYTES

@@ -10,14 +10,15 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from deedbox.i18n.refusals import refusal
-from deedbox.kernel import limits, tokens
+from deedbox.kernel import limits as shared_limits
+from deedbox.kernel import tokens
 from deedbox.kernel.clock import Instant, instant, moment
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
 from deedbox.kernel.slow_hash import matches, slow_hash
 from deedbox.kernel.tokens import TokenPrefix
-from deedbox.signing import states
+from deedbox.signing import limits, states
 from deedbox.signing.model import Auth, Identity, Packet, Signer
 from deedbox.signing.new_document import NewParty
 from deedbox.signing.notifier import Notifier
@@ -150,7 +151,7 @@ def open_session(tx: Tx, token: str, link: Link, sender: str, *, now: datetime) 
 
 def session_seconds(kind: LinkKind) -> int:
     """How long a session lasts: on a device of someone else's, not longer than it may take to read and sign."""
-    return limits.IN_PERSON_SECONDS if kind == "in_person" else limits.SIGNER_SESSION_SECONDS
+    return limits.IN_PERSON_SECONDS if kind == "in_person" else shared_limits.SIGNER_SESSION_SECONDS
 
 
 def has_shape(token: str) -> bool:
@@ -228,7 +229,7 @@ async def fresh_code() -> FreshCode:
 
 def keep_code(tx: Tx, signer_id: str, code: FreshCode, *, now: datetime) -> bool:
     """Whether this is the signer's code from now on; not when one was sent a moment ago, which still holds."""
-    expires = now + timedelta(seconds=limits.SIGNER_CODE_SECONDS)
+    expires = now + timedelta(seconds=shared_limits.SIGNER_CODE_SECONDS)
     before = links.code(tx, signer_id, instant(now))
     if before is not None and before[1] > instant(expires - timedelta(seconds=limits.SIGNER_CODE_AGAIN_SECONDS)):
         return False
@@ -238,18 +239,18 @@ def keep_code(tx: Tx, signer_id: str, code: FreshCode, *, now: datetime) -> bool
 
 def count_try(tx: Tx, signer_id: str, *, now: datetime) -> None:
     """Counts an attempt at the code, before it is looked at; too many are refused for a while."""
-    since = instant(now - timedelta(seconds=limits.SIGNER_CODE_SECONDS))
-    if links.count_try(tx, signer_id, instant(now), since) > limits.SIGNER_CODE_TRIES:
+    since = instant(now - timedelta(seconds=shared_limits.SIGNER_CODE_SECONDS))
+    if links.count_try(tx, signer_id, instant(now), since) > shared_limits.SIGNER_CODE_TRIES:
         error = refusal(TooManyRequests, "code_tries")
-        again = math.ceil(now.timestamp()) + limits.SIGNER_CODE_SECONDS
-        error.headers = {"Retry-After": str(limits.SIGNER_CODE_SECONDS), "X-RateLimit-Reset": str(again)}
+        again = math.ceil(now.timestamp()) + shared_limits.SIGNER_CODE_SECONDS
+        error.headers = {"Retry-After": str(shared_limits.SIGNER_CODE_SECONDS), "X-RateLimit-Reset": str(again)}
         raise error
 
 
 def tries_left(tx: Tx, signer_id: str, *, now: datetime) -> int:
     """The attempts at the code that are left at this moment."""
-    since = instant(now - timedelta(seconds=limits.SIGNER_CODE_SECONDS))
-    return max(0, limits.SIGNER_CODE_TRIES - links.tries(tx, signer_id, since))
+    since = instant(now - timedelta(seconds=shared_limits.SIGNER_CODE_SECONDS))
+    return max(0, shared_limits.SIGNER_CODE_TRIES - links.tries(tx, signer_id, since))
 
 
 def code_wait(tx: Tx, signer_id: str, *, now: datetime) -> int:
@@ -257,7 +258,7 @@ def code_wait(tx: Tx, signer_id: str, *, now: datetime) -> int:
     sent = links.code(tx, signer_id, instant(now))
     if sent is None:
         return 0
-    again = moment(sent[1]) - timedelta(seconds=limits.SIGNER_CODE_SECONDS - limits.SIGNER_CODE_AGAIN_SECONDS)
+    again = moment(sent[1]) - timedelta(seconds=shared_limits.SIGNER_CODE_SECONDS - limits.SIGNER_CODE_AGAIN_SECONDS)
     return max(0, math.ceil((again - now).total_seconds()))
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.signing import limits
 from deedbox.signing.field_value import normalize
 from deedbox.signing.model import Field, Party, ShowIf
 

@@ -11,9 +11,10 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import asdict, replace
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
+from deedbox.signing import limits
 from deedbox.signing.model import (
     Auth,
     FieldType,
@@ -41,9 +42,9 @@ from deedbox.signing.new_document import (
 )
 
 Key: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.SKETCH_KEY_CHARS, pattern=r"^[\w-]+$(?!\n)")]
-Who: TypeAlias = Annotated[str, Meta(max_length=limits.SKETCH_KEY_CHARS, extra_json_schema=limits.NO_NUL)]
-Written: TypeAlias = Annotated[str, Meta(max_length=limits.SIGNER_NAME_CHARS, pattern=r"^[^\x00-\x1f]*$(?!\n)")]
-Address: TypeAlias = Annotated[str, Meta(max_length=limits.EMAIL_CHARS, pattern=r"^[^\x00-\x1f]*$(?!\n)")]
+Who: TypeAlias = Annotated[str, Meta(max_length=limits.SKETCH_KEY_CHARS, extra_json_schema=shared_limits.NO_NUL)]
+Written: TypeAlias = Annotated[str, Meta(max_length=shared_limits.SIGNER_NAME_CHARS, pattern=r"^[^\x00-\x1f]*$(?!\n)")]
+Address: TypeAlias = Annotated[str, Meta(max_length=shared_limits.EMAIL_CHARS, pattern=r"^[^\x00-\x1f]*$(?!\n)")]
 
 
 class SketchSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,9 +65,9 @@ class SketchParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: Written = ""
     order: Order = 1
     rule: Rule = "all"
-    quorum: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_SIGNERS)] | None = None
+    quorum: Annotated[int, Meta(ge=1, le=shared_limits.DOCUMENT_SIGNERS)] | None = None
     on_decline: OnDecline = "decline_document"
-    signers: Annotated[list[SketchSigner], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
+    signers: Annotated[list[SketchSigner], Meta(max_length=shared_limits.DOCUMENT_SIGNERS)] = []
 
 
 class SketchField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,28 +75,37 @@ class SketchField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     key: Key
     type: FieldType
-    page: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_PAGES)]
+    page: Annotated[int, Meta(ge=1, le=shared_limits.DOCUMENT_PAGES)]
     x: Fraction
     y: Fraction
     w: Fraction
     h: Fraction
-    file: Annotated[int, Meta(ge=0, le=limits.PACKET_FILES)] = 0
+    file: Annotated[int, Meta(ge=0, le=shared_limits.PACKET_FILES)] = 0
     """Its number among the files of all documents that are sent together."""
     who: Who = ""
-    label: Annotated[str, Meta(max_length=limits.FIELD_LABEL_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
+    label: (
+        Annotated[str, Meta(max_length=shared_limits.FIELD_LABEL_CHARS, extra_json_schema=shared_limits.NO_NUL)] | None
+    ) = None
     required: bool = True
-    options: Annotated[list[FieldValue], Meta(max_length=limits.FIELD_OPTIONS)] = []
+    options: Annotated[list[FieldValue], Meta(max_length=shared_limits.FIELD_OPTIONS)] = []
     default: FieldValue | None = None
     read_only: bool = False
-    max_length: Annotated[int, Meta(ge=1, le=limits.FIELD_VALUE_CHARS)] | None = None
-    pattern: Annotated[str, Meta(max_length=limits.FIELD_PATTERN_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
-    font_size: Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None = None
-    group: Annotated[str, Meta(max_length=limits.FIELD_GROUP_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
+    max_length: Annotated[int, Meta(ge=1, le=shared_limits.FIELD_VALUE_CHARS)] | None = None
+    pattern: (
+        Annotated[str, Meta(max_length=shared_limits.FIELD_PATTERN_CHARS, extra_json_schema=shared_limits.NO_NUL)]
+        | None
+    ) = None
+    font_size: Annotated[float, Meta(ge=shared_limits.FONT_SIZE_MIN, le=shared_limits.FONT_SIZE_MAX)] | None = None
+    group: (
+        Annotated[str, Meta(max_length=shared_limits.FIELD_GROUP_CHARS, extra_json_schema=shared_limits.NO_NUL)] | None
+    ) = None
     show_if: ShowIf | None = None
-    hint: Annotated[str, Meta(max_length=limits.FIELD_HINT_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
+    hint: (
+        Annotated[str, Meta(max_length=shared_limits.FIELD_HINT_CHARS, extra_json_schema=shared_limits.NO_NUL)] | None
+    ) = None
 
 
-Fields: TypeAlias = Annotated[list[SketchField], Meta(max_length=limits.DOCUMENT_FIELDS)]
+Fields: TypeAlias = Annotated[list[SketchField], Meta(max_length=shared_limits.DOCUMENT_FIELDS)]
 
 
 class Sketch(msgspec.Struct, frozen=True):
@@ -106,7 +116,7 @@ class Sketch(msgspec.Struct, frozen=True):
     message: Message | None = None
     expires_after_hours: Hours | None = None
     reminders: Reminders | None = None
-    parties: Annotated[list[SketchParty], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+    parties: Annotated[list[SketchParty], Meta(max_length=shared_limits.DOCUMENT_PARTIES)] = []
     fields: Fields = []
 
     def people(self) -> Iterator[tuple[SketchParty, SketchSigner]]:

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from deedbox.evidence import chain
 from deedbox.evidence.chain import TrailEntry
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
+from deedbox.signing import limits
 from deedbox.signing.store import audit, sealed
 
 
@@ -65,9 +66,9 @@ class VerifiedTrails:
 
 def _grown(tx: Tx, document_id: str, known: _Whole) -> _Whole | None:
     """The trail with the rows that were written since; None if it must be checked from the first."""
-    new, made = audit.page(tx, document_id, known.number, limits.LIST_BATCH), sealed.find(tx, document_id)
+    new, made = audit.page(tx, document_id, known.number, shared_limits.LIST_BATCH), sealed.find(tx, document_id)
     head = made.head if made else None
-    follows = chain.follow(known.hash, known.number, new) is None and len(new) < limits.LIST_BATCH
+    follows = chain.follow(known.hash, known.number, new) is None and len(new) < shared_limits.LIST_BATCH
     if not follows or head not in {None, known.sealed, *(entry.hash for entry in new)}:
         return None
     if not new and audit.last(tx, document_id) != (known.number, known.hash):

@@ -3,10 +3,10 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.outbox import Event
 from deedbox.kernel.watches import Watch, Watches
+from deedbox.signing import limits
 
 COMPLETED = "document completed"
 """Told with the document's id."""

@@ -8,10 +8,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.search.query.query_times import BOUNDS_MS
-from deedbox.usage import store
+from deedbox.usage import limits, store
 from deedbox.usage.days import Day, by_day, median
 
 By: TypeAlias = Literal["day", "month"]

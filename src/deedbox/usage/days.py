@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.outbox import Event
-from deedbox.usage import store
+from deedbox.usage import limits, store
 
 EVENTS = ("document.sent", "document.completed")
 _SECONDS = msgspec.json.Decoder(list[int])

@@ -3,11 +3,10 @@ take too long."""
 
 from datetime import datetime, timedelta
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database
 from deedbox.kernel.prune import prune_in_parts
-from deedbox.usage import days, store
+from deedbox.usage import days, limits, store
 from deedbox.usage.store import StoredUsage
 
 

@@ -7,7 +7,7 @@ from litestar import Litestar
 from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
 
-from deedbox.kernel import limits
+from deedbox.web import limits
 from deedbox.web.api_search import answers, collections, content, embeddings, health, index_runs, info, query
 from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import (

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import limits as shared_limits
+from deedbox.kernel import log
 from deedbox.kernel.clock import Clock, instant, stopwatch
 from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.traces import SpanKind, Traces, Value, begin
-from deedbox.webhooks import schedule, signature
+from deedbox.webhooks import limits, schedule, signature
 from deedbox.webhooks.hooks import ENCRYPTED_SECRETS
 from deedbox.webhooks.queue import AttemptOutcome, Claim
 from deedbox.webhooks.store import AttemptRow
@@ -128,7 +129,7 @@ class DeliveryAttempts:
 
     async def tidy(self) -> None:
         """Closes the connections to endpoints that nothing was sent to for a while."""
-        idle = stopwatch() - limits.EGRESS_IDLE_SECONDS
+        idle = stopwatch() - shared_limits.EGRESS_IDLE_SECONDS
         for whose, connections in list(self._open.items()):
             if not connections.users and connections.used_at < idle:
                 del self._open[whose]

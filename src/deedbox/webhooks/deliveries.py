@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.outbox import Event
-from deedbox.webhooks import hooks, plan, store
+from deedbox.webhooks import hooks, limits, plan, store
 from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryPart
 from deedbox.webhooks.records import shown_attempt, shown_delivery
 from deedbox.webhooks.store import DeliveryRow
@@ -64,7 +64,7 @@ def redeliver(tx: Tx, workspace_id: str, delivery_id: str, *, now: datetime) -> 
 
 def prune(tx: Tx, now: datetime) -> int:
     """Forgets some of the attempts and deliveries that are past their time; how many."""
-    return store.prune(tx, instant(now - timedelta(days=limits.WEBHOOK_KEEP_DAYS)), limits.PRUNE_ROWS)
+    return store.prune(tx, instant(now - timedelta(days=limits.WEBHOOK_KEEP_DAYS)), shared_limits.PRUNE_ROWS)
 
 
 def _find(tx: Tx, workspace_id: str, delivery_id: str) -> DeliveryRow:

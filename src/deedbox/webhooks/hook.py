@@ -6,10 +6,11 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import constraints, limits
+from deedbox.kernel import constraints
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.constraints import Constraints, exactly_one
 from deedbox.kernel.crypto import Secret
-from deedbox.webhooks import catalogue
+from deedbox.webhooks import catalogue, limits
 
 Status: TypeAlias = Literal["active", "paused", "disabled"]
 ManagedBy: TypeAlias = Literal["dashboard", "api"]
@@ -51,7 +52,7 @@ class Hook(msgspec.Struct, frozen=True):
 TargetUrl = Annotated[
     str,
     Meta(
-        max_length=limits.EGRESS_URL_CHARS,
+        max_length=shared_limits.EGRESS_URL_CHARS,
         description="Where deliveries are posted: http or https, at a public address, without user name and password.",
         extra_json_schema={"format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
     ),
@@ -60,7 +61,9 @@ EventName = Annotated[
     str, Meta(max_length=40, extra_json_schema={"enum": list(catalogue.KINDS)}, description="A kind of event.")
 ]
 EventNames = Annotated[list[EventName], Meta(min_length=1, max_length=limits.HOOK_EVENTS)]
-Description = Annotated[str, Meta(max_length=limits.HOOK_DESCRIPTION_CHARS, extra_json_schema=limits.NO_NUL)]
+Description = Annotated[
+    str, Meta(max_length=shared_limits.HOOK_DESCRIPTION_CHARS, extra_json_schema=shared_limits.NO_NUL)
+]
 
 
 class NewHook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

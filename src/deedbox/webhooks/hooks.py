@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from deedbox.kernel import admin_log, limits
+from deedbox.kernel import admin_log
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.admin_log import Doer
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, ValueCipher
@@ -17,7 +18,7 @@ from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.outbox import Event
 from deedbox.kernel.rotation import EncryptedColumn
-from deedbox.webhooks import body, catalogue, plan, signature, store
+from deedbox.webhooks import body, catalogue, limits, plan, signature, store
 from deedbox.webhooks.hook import (
     SCHEMES,
     CreatedHook,
@@ -45,8 +46,8 @@ def create(tx: Tx, box: ValueCipher, who: Doer, new: NewHook, *, managed_by: Man
     same = store.hook_like(tx, likeness)
     if same is not None:
         return CreatedHook(resume(tx, who, same.id, now=now) if same.status == "disabled" else shown_hook(same), None)
-    if store.count_hooks(tx, workspace_id) >= limits.HOOKS_PER_WORKSPACE:
-        raise Conflict(f"This workspace has {limits.HOOKS_PER_WORKSPACE} webhooks already. Delete one first.")
+    if store.count_hooks(tx, workspace_id) >= shared_limits.HOOKS_PER_WORKSPACE:
+        raise Conflict(f"This workspace has {shared_limits.HOOKS_PER_WORKSPACE} webhooks already. Delete one first.")
     hook_id, secret = new_id("hook", now), signature.new_secret()
     row = HookRow(
         id=hook_id,
@@ -142,7 +143,7 @@ def rotate(tx: Tx, box: ValueCipher, who: Doer, hook_id: str, *, at_once: bool, 
     secret = signature.new_secret()
     secrets = open_secrets(box, row).rotated(secret, now, at_once=at_once)
     hook = _changed(tx, row, replace(row, secrets=_encrypted(box, hook_id, secrets)))
-    return Rotated(hook, secret, now if at_once else now + timedelta(hours=limits.WEBHOOK_ROTATION_HOURS))
+    return Rotated(hook, secret, now if at_once else now + timedelta(hours=shared_limits.WEBHOOK_ROTATION_HOURS))
 
 
 def test(tx: Tx, workspace_id: str, hook_id: str, kind: str | None, *, now: datetime) -> Delivery:

@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 from datetime import datetime
 
-from deedbox.kernel import limits, log, tasks
+from deedbox.kernel import limits as shared_limits
+from deedbox.kernel import log, tasks
 from deedbox.kernel.clock import Clock, SetBack
 from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
-from deedbox.webhooks import plan
+from deedbox.webhooks import limits, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.queue import AttemptSlots, Claim, store
 
@@ -78,7 +79,7 @@ class DeliverySender:
         if hook_id not in self._failing:
             self._working.join(hook_id)
 
-    async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
+    async def stop(self, seconds: float = shared_limits.DRAIN_SECONDS) -> None:
         """Lets attempts under way end, for so long; then hands them back."""
         self._db.listeners.remove(plan.DELIVERIES_DUE, self.wake)
         self._db.listeners.remove(NOTICES_MISSED, self._look_now.set)

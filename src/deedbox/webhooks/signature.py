@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import Instant, instant, moment
 from deedbox.kernel.crypto import Secret, hmac_sha256
 from deedbox.kernel.ids import Entropy
 from deedbox.kernel.tokens import TokenPrefix
+from deedbox.webhooks import limits
 from deedbox.webhooks.hook import Scheme
 
 PREFIX = TokenPrefix.HOOK.value
@@ -30,7 +31,7 @@ class HookSecrets(msgspec.Struct, frozen=True):
 
     def at(self, now: datetime) -> "HookSecrets":
         """The secrets as they stand at that time."""
-        here, overlap = self, timedelta(hours=limits.WEBHOOK_ROTATION_HOURS)
+        here, overlap = self, timedelta(hours=shared_limits.WEBHOOK_ROTATION_HOURS)
         if here.following is not None and here.effective_at is not None and here.effective_at <= instant(now):
             until = instant(moment(here.effective_at) + overlap)
             here = HookSecrets(here.following, previous=here.current, previous_until=until)
@@ -40,7 +41,7 @@ class HookSecrets(msgspec.Struct, frozen=True):
 
     def rotated(self, new: Secret, now: datetime, *, at_once: bool) -> "HookSecrets":
         """With a new secret that takes over now or after the overlap; one that was to follow is forgotten."""
-        here, later = self.at(now), instant(now + timedelta(hours=limits.WEBHOOK_ROTATION_HOURS))
+        here, later = self.at(now), instant(now + timedelta(hours=shared_limits.WEBHOOK_ROTATION_HOURS))
         if at_once:
             return HookSecrets(new, previous=here.current, previous_until=later)
         return msgspec.structs.replace(here, following=new, effective_at=later)

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
+from deedbox.webhooks import limits
 from tests.api.answers import repeated
 from tests.api.hooks.conftest import Desk
 from tests.faults.signatures import Delivery, accepts

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.search import limits as search_limits
 from deedbox.search.indexing.embedders import Embedders
+from deedbox.web import limits as web_limits
 from tests.api.answers import faults
 from tests.api.conftest import opened
 from tests.api.search.conftest import Search
@@ -202,7 +204,7 @@ async def test_facets_count_the_hits_or_all_that_the_filter_admits(search: Searc
 
 
 async def test_a_facet_counts_the_most_frequent_values(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "FACET_VALUES", 2)
+    monkeypatch.setattr(search_limits, "FACET_VALUES", 2)
     kinds = ["x", "y", "y", "z", "z", "z"]
     for number, kind in enumerate(kinds):
         await filed(search, f"{LEASE} {number}", kind=kind)
@@ -224,7 +226,7 @@ async def test_a_facet_counts_the_most_frequent_values(search: Search, monkeypat
         {"facets": ["colour"]},
         {"facets": ["metadata."]},
         {"facets": ["created_at"]},
-        {"facets": ["collection"] * (limits.QUERY_FACETS + 1)},
+        {"facets": ["collection"] * (web_limits.QUERY_FACETS + 1)},
     ],
     ids=str,
 )

@@ -13,7 +13,9 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
+from deedbox.search import limits as search_limits
 from deedbox.search.answers.draft import NOT_FOUND, NOTHING_SUPPORTED
+from deedbox.web import limits as web_limits
 from tests.api.answers import faults
 from tests.api.conftest import served
 from tests.api.search.conftest import Search, searching
@@ -92,7 +94,7 @@ async def test_an_honest_answer_has_checked_citations_and_the_passages_they_lead
     assert (made["found"], made["complete"], made["model"]) == (True, True, "liar")
     (request,) = chat.asked
     assert (request.path, request.headers["authorization"]) == ("/v1/chat/completions", f"Bearer {KEY}")
-    assert (request.body["model"], request.body["max_tokens"]) == ("liar", limits.ANSWER_TOKENS)
+    assert (request.body["model"], request.body["max_tokens"]) == ("liar", search_limits.ANSWER_TOKENS)
     assert [each["text"] for each in request.passages] == [each["text"] for each in made["passages"]]
 
 
@@ -221,7 +223,7 @@ FAILURES: dict[str, tuple[Script, int, str]] = {
     "many words of its own": (
         chat_server.answers(500, b'{"error": "%s"}' % (b"x" * 5000)),
         502,
-        f"The chat endpoint answered with status 500. It said: {'x' * limits.CHAT_ERROR_CHARS}.",
+        f"The chat endpoint answered with status 500. It said: {'x' * search_limits.CHAT_ERROR_CHARS}.",
     ),
     "no tokens left": (
         says(finish="length"),
@@ -302,8 +304,8 @@ async def test_an_endless_answer_ends_at_the_limits(
     else:
         made = found.json()
         assert (made["complete"], made["found"]) == (False, False)
-        assert 1 <= len(made["sentences"]) <= limits.ANSWER_SENTENCES
-        assert all(len(each["text"]) <= limits.ANSWER_SENTENCE_CHARS for each in made["sentences"])
+        assert 1 <= len(made["sentences"]) <= search_limits.ANSWER_SENTENCES
+        assert all(len(each["text"]) <= search_limits.ANSWER_SENTENCE_CHARS for each in made["sentences"])
     await asyncio.wait_for(chat.left.wait(), 10)
 
 
@@ -349,8 +351,8 @@ async def test_a_stream_gives_each_sentence_as_it_comes(asked: Search, chat: Cha
 async def test_a_stream_that_has_begun_tells_of_a_failure_in_an_event(
     asked: Search, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "ANSWER_HEAD_SECONDS", 0.05)
-    monkeypatch.setattr(limits, "ANSWER_HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(web_limits, "ANSWER_HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(web_limits, "ANSWER_HEARTBEAT_SECONDS", 0.05)
     monkeypatch.setattr(limits, "ANSWER_SECONDS", 0.5)
     chat.script = chat_server.sends(HEAD, then_waits=True)
     found = await asked.api.post("/answer", {"query": "deposit", "stream": True})

@@ -9,7 +9,9 @@ import pytest
 from PIL import Image
 
 from deedbox.kernel import limits
+from deedbox.pdf import limits as pdf_limits
 from deedbox.pdf.render import draw_pages as render
+from deedbox.web import limits as web_limits
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.files import TEXT, doc_id, index_as, pdf
@@ -57,7 +59,7 @@ async def test_a_download_may_take_longer_than_a_request_while_it_goes_on(
 
     monkeypatch.setattr(blobs, "open_range", slowly)
     monkeypatch.setattr(limits, "BLOB_CHUNK_BYTES", len(data) // 6)
-    monkeypatch.setattr(limits, "REQUEST_SECONDS", 1)
+    monkeypatch.setattr(web_limits, "REQUEST_SECONDS", 1)
     assert (await api.get(f"/documents/{found}/content")).content == data
 
 
@@ -196,5 +198,5 @@ async def test_other_formats_have_no_page_images_and_the_answer_says_so(api: Api
 )
 async def test_no_page_makes_a_picture_beyond_the_bounds(size: tuple[int, int]) -> None:
     image = Image.open(io.BytesIO(render.render(pdf("x", size=size), 1)))
-    assert image.width * image.height <= limits.PAGE_IMAGE_PIXELS * 1.02
-    assert max(image.size) <= limits.PAGE_IMAGE_SIDE + 1
+    assert image.width * image.height <= pdf_limits.PAGE_IMAGE_PIXELS * 1.02
+    assert max(image.size) <= pdf_limits.PAGE_IMAGE_SIDE + 1

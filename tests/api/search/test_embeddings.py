@@ -9,6 +9,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.search.indexing.embedders import Embedders
+from deedbox.web import limits as web_limits
 from tests.api.answers import faults, reason
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
@@ -108,7 +109,7 @@ async def test_base64_holds_the_same_floats(search: Search) -> None:
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_text_has_a_first_and_a_last_possible_length(search: Search, path: str) -> None:
     field = PATHS[path]
-    for length, status in ((0, 400), (1, 200), (limits.EMBED_CHARS, 200), (limits.EMBED_CHARS + 1, 400)):
+    for length, status in ((0, 400), (1, 200), (web_limits.EMBED_CHARS, 200), (web_limits.EMBED_CHARS + 1, 400)):
         assert (await search.api.post(path, {field: "x" * length})).status_code == status, length
 
 
@@ -118,7 +119,7 @@ async def test_a_text_has_a_first_and_a_last_possible_length(search: Search, pat
         {},
         {"input": []},
         {"input": [""]},
-        {"input": ["a"] * (limits.EMBED_INPUTS + 1)},
+        {"input": ["a"] * (web_limits.EMBED_INPUTS + 1)},
         {"input": [1, 2]},
         {"input": [[1, 2]]},
         {"input": None},
@@ -159,9 +160,9 @@ async def test_an_answer_too_large_to_be_kept_is_made_again_for_a_retry(
 
 
 async def test_a_full_list_of_inputs_keeps_its_order(search: Search) -> None:
-    texts = [f"text {number}" for number in range(limits.EMBED_INPUTS)]
+    texts = [f"text {number}" for number in range(web_limits.EMBED_INPUTS)]
     answer = (await search.api.post("/v1/embeddings", {"input": texts})).json()
-    assert [item["index"] for item in answer["data"]] == list(range(limits.EMBED_INPUTS))
+    assert [item["index"] for item in answer["data"]] == list(range(web_limits.EMBED_INPUTS))
     assert answer["data"][7]["embedding"] == (await search.api.post("/embed", {"text": texts[7]})).json()["embedding"]
 
 

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.web import limits as web_limits
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
 from tests.api.search.files import TEXT, doc_id, form, part, replace, send
@@ -69,7 +70,7 @@ async def test_of_which_nothing_is_said_lies_in_the_default_collection(api: Api)
         ({"metadata": '{"%s": 1}' % ("n" * (limits.UPLOAD_VALUE_NAME_CHARS + 1))}, "metadata"),
         ({"metadata": '{"a": "%s"}' % ("n" * (limits.UPLOAD_VALUE_CHARS + 1))}, "metadata"),
         ({"metadata": TOO_MANY}, "at most 50"),
-        ({"metadata": '{"a": "%s"}' % ("n" * limits.SIGNING_FORM_BYTES)}, "The form is too large"),
+        ({"metadata": '{"a": "%s"}' % ("n" * web_limits.SIGNING_FORM_BYTES)}, "The form is too large"),
         ({"folder": "a"}, "a part that is not named 'file'"),
     ],
 )

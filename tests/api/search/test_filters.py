@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.web import limits
 from tests.api.answers import faults
 from tests.api.search.conftest import Search
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.search.indexing.embedders import Embedders
 from deedbox.search.library.upload import Chunk, Extraction
+from deedbox.web import limits
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search

@@ -12,8 +12,8 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from deedbox.assistant import toolbox
-from deedbox.kernel import limits
+from deedbox.assistant import limits, toolbox
+from deedbox.web import limits as web_limits
 from tests.api.conftest import Key, served
 from tests.api.search.conftest import Search
 from tests.api.search.files import pdf
@@ -142,7 +142,7 @@ async def test_a_tool_does_what_the_key_may_and_says_what_it_cannot(
                 assert "search: " in await refused(client, "search", **wrong)
             assert "doc_id" in await refused(client, "read_passages", doc_id="../../api/v1/keys")
             with monkeypatch.context() as narrow:
-                narrow.setattr(limits, "TOOL_ANSWER_BYTES", 100)
+                narrow.setattr(web_limits, "TOOL_ANSWER_BYTES", 100)
                 assert "too large" in await refused(client, "search", query="rent")
             with pytest.raises(MCPError, match="There is no tool"):
                 await client.call_tool("sign", {})
@@ -177,8 +177,8 @@ async def outside_the_protocol(search: Search, key: Key) -> None:
     assert int(first.headers["X-RateLimit-Remaining"]) - int(second.headers["X-RateLimit-Remaining"]) == 1
     assert (await post("/mcp", call, key="deed_live_" + "0" * 32)).status_code == 401
     assert (await search.api.get("/mcp", key=key)).status_code == 405
-    large = json.dumps({**call, "id": "x" * limits.MCP_BODY_BYTES})
-    many = json.dumps({**call, "id": [0] * limits.MCP_BODY_ITEMS})
+    large = json.dumps({**call, "id": "x" * web_limits.MCP_BODY_BYTES})
+    many = json.dumps({**call, "id": [0] * web_limits.MCP_BODY_ITEMS})
     typed = {"Content-Type": "application/json", **headers}
     for content, message in ((large, "too large"), (many, "values")):
         answer = await search.api.call("POST", "/mcp", content=content, key=key, headers=typed)

@@ -6,6 +6,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
+from deedbox.search import limits as search_limits
 from deedbox.search.indexing.embedders import Embedders
 from tests.api.answers import faults
 from tests.api.conftest import Api
@@ -232,7 +233,7 @@ async def test_the_next_page_and_the_same_question_again_are_not_embedded_anew(s
 async def test_the_questions_asked_longest_ago_are_embedded_again(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "KNOWN_QUESTIONS", 2)
+    monkeypatch.setattr(search_limits, "KNOWN_QUESTIONS", 2)
     await search.indexed(LEASE)
     calls = search.embedder.calls
     for word, embedded in (("a", 1), ("b", 2), ("a", 2), ("c", 3), ("a", 3), ("b", 4)):

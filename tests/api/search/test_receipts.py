@@ -11,7 +11,9 @@ import pytest
 from deedbox.cli import receipt as command
 from deedbox.evidence import receipt
 from deedbox.kernel import limits
+from deedbox.pdf import limits as pdf_limits
 from deedbox.pdf.verify.judge import Anchors
+from deedbox.web import limits as web_limits
 from tests.api.conftest import Key
 from tests.api.search.conftest import Search
 from tests.api.search.test_completed import SENTENCE, entry
@@ -221,5 +223,5 @@ async def test_the_largest_question_has_a_receipt_of_bounded_size(search: Search
     shown = await proven(search, query=query, top_k=limits.TOP_K_MAX, doc_ids=[doc_id, *others], mode="keyword")
     assert shown["count"] == limits.TOP_K_MAX
     assert await verdict(search, shown) == "authentic"
-    ids = len(json.dumps(["upl_" + "0" * 26] * limits.QUERY_DOC_IDS)) * 4 // 3
-    assert len(shown["receipt"]) + ids < limits.RECEIPT_BYTES / 2
+    ids = len(json.dumps(["upl_" + "0" * 26] * web_limits.QUERY_DOC_IDS)) * 4 // 3
+    assert len(shown["receipt"]) + ids < pdf_limits.RECEIPT_BYTES / 2

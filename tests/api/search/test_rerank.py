@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
+from deedbox.search import limits
 from deedbox.search.indexing.embedders import Embedders
 from tests.api.conftest import opened
 from tests.api.search.conftest import Search

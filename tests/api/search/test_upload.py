@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.web import limits as web_limits
 from deedbox.web.http.multipart import clean
 from tests.api.answers import faults
 from tests.api.conftest import Api
@@ -248,7 +249,7 @@ async def test_a_file_name_is_kept_without_what_could_harm(api: Api, given: str,
 async def test_a_body_that_stops_coming_is_408_and_leaves_nothing(
     api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "UPLOAD_STALL_SECONDS", 0.2)
+    monkeypatch.setattr(web_limits, "UPLOAD_STALL_SECONDS", 0.2)
 
     async def stalled() -> AsyncIterator[bytes]:
         yield part(b"x" * 1_000_000)[:-2]
@@ -263,7 +264,7 @@ async def test_a_body_that_stops_coming_is_408_and_leaves_nothing(
 async def test_a_body_that_drips_is_408_though_it_never_stops(
     api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "UPLOAD_STALL_SECONDS", 0.5)
+    monkeypatch.setattr(web_limits, "UPLOAD_STALL_SECONDS", 0.5)
 
     async def dripping() -> AsyncIterator[bytes]:
         yield part(b"x")[:-2]
@@ -279,12 +280,12 @@ async def test_a_body_that_drips_is_408_though_it_never_stops(
 async def test_a_body_that_keeps_coming_may_take_longer_than_a_request(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "REQUEST_SECONDS", 2)
+    monkeypatch.setattr(web_limits, "REQUEST_SECONDS", 2)
     body = form()
 
     async def slowly() -> AsyncIterator[bytes]:
         yield body[:20]
-        monkeypatch.setattr(limits, "REQUEST_SECONDS", 30)  # the time for what follows the body
+        monkeypatch.setattr(web_limits, "REQUEST_SECONDS", 30)  # the time for what follows the body
         await asyncio.sleep(2.5)
         yield body[20:]
 

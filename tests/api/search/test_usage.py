@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from deedbox.i18n.measures import size, span
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
 from deedbox.search.query.query_times import BOUNDS_MS
-from deedbox.usage import measure
+from deedbox.usage import limits, measure
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
 from tests.api.signing.conftest import Office

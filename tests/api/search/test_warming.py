@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.indexing.embedders import Embedders
 from tests import server
 from tests.api.answers import faults

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from deedbox.kernel import limits
+from deedbox.web import limits as web_limits
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.test_field_values import on_page
 from tests.pdf.papers import lines, paper, text_of
@@ -133,7 +134,7 @@ async def test_what_cannot_be_attached_is_refused_with_the_reason(office: Office
     refusals: list[tuple[str, bytes, int, str]] = [
         ("Passport", b"PK\x03\x04 office", 400, "nothing can be made of it|PDF|image"),
         ("Passport", b"%PDF-1.7 nothing", 400, "passport.pdf: "),
-        ("Passport", b"%PDF-1.7" + bytes(limits.ATTACHMENT_BYTES), 413, "The file is larger than 10 MB"),
+        ("Passport", b"%PDF-1.7" + bytes(web_limits.ATTACHMENT_BYTES), 413, "The file is larger than 10 MB"),
         ("Photo", PASSPORT, 404, "You have no field of this id for a file"),
         ("Postcode", PASSPORT, 404, "You have no field of this id for a file"),
     ]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.signing import limits
+from deedbox.web import limits as web_limits
 from tests.api.signing.conftest import Office
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,7 @@ async def being_sealed(office: Office, monkeypatch: pytest.MonkeyPatch) -> tuple
 
 @pytest.mark.parametrize("what", ["signed", "certificate", "evidence"])
 async def test_the_answer_comes_with_the_seal(office: Office, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    monkeypatch.setattr(limits, "SEAL_WAIT_SECONDS", 60)
+    monkeypatch.setattr(web_limits, "SEAL_WAIT_SECONDS", 60)
     document_id, go_on = await being_sealed(office, monkeypatch)
     asked = asyncio.create_task(office.api.get(f"/api/v1/documents/{document_id}/{what}"))
     while not office.api.deedbox.awaited.waiting:
@@ -42,7 +43,7 @@ async def test_the_answer_comes_with_the_seal(office: Office, monkeypatch: pytes
 async def test_a_seal_that_does_not_come_is_not_waited_for_long(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "SEAL_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(web_limits, "SEAL_WAIT_SECONDS", 0.01)
     document_id, go_on = await being_sealed(office, monkeypatch)
     answer = await office.api.get(f"/api/v1/documents/{document_id}/signed")
     assert (answer.status_code, answer.json()["error"]) == (409, "The document is not completed: it is finalizing")
@@ -50,7 +51,7 @@ async def test_a_seal_that_does_not_come_is_not_waited_for_long(
 
 
 async def test_so_many_wait_and_the_next_is_refused_at_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SEAL_WAIT_SECONDS", 60)
+    monkeypatch.setattr(web_limits, "SEAL_WAIT_SECONDS", 60)
     monkeypatch.setattr(limits, "SEAL_WAITERS", 1)
     document_id, go_on = await being_sealed(office, monkeypatch)
     first = asyncio.create_task(office.api.get(f"/api/v1/documents/{document_id}/signed"))
@@ -62,7 +63,7 @@ async def test_so_many_wait_and_the_next_is_refused_at_once(office: Office, monk
 
 
 async def test_nobody_waits_for_what_is_not_being_sealed(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SEAL_WAIT_SECONDS", 60)
+    monkeypatch.setattr(web_limits, "SEAL_WAIT_SECONDS", 60)
     document = await office.create(send=True)
     asked = asyncio.create_task(office.api.get(f"/api/v1/documents/{document['id']}/signed"))
     while not asked.done():

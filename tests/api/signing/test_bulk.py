@@ -11,6 +11,7 @@ import pytest
 
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.jobs import Work
+from deedbox.signing import limits as signing_limits
 from deedbox.signing.bulk.send_rows import SendRows
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Mailing, Office
@@ -85,7 +86,7 @@ async def documents(office: Office) -> int:
 
 
 async def test_each_row_becomes_one_document_that_is_sent(office: Office) -> None:
-    number = 2 * limits.BULK_SLICE_ROWS_POSTGRES + 5
+    number = 2 * signing_limits.BULK_SLICE_ROWS_POSTGRES + 5
     answer = await send(office, await template(office), [row(n, external_id=f"x{n}") for n in range(number)])
     assert answer.status_code == 201, answer.text
     assert answer.json()["status"] == "queued"

@@ -11,6 +11,7 @@ import pytest
 from litestar import get
 
 from deedbox.kernel import limits
+from deedbox.signing import limits as signing_limits
 from deedbox.signing.bulk import accept
 from deedbox.signing.bulk.model import NewBulkSend, NewRow, ReadRow
 from deedbox.signing.new_document import NewSigner
@@ -73,7 +74,7 @@ async def test_rows_that_cannot_be_opened_or_come_too_late_fail_alone(
     async with opened(database_url, tmp_path, clock) as api:
         await api.settle()
         is_sqlite = api.deedbox.db.dialect == "sqlite"
-        together = limits.BULK_SLICE_ROWS if is_sqlite else limits.BULK_SLICE_ROWS_POSTGRES
+        together = signing_limits.BULK_SLICE_ROWS if is_sqlite else signing_limits.BULK_SLICE_ROWS_POSTGRES
         office, number = Office(api), 3 * together + 2
         made = (await send(office, await template(office), [row(n) for n in range(number)])).json()
         spoilt = "update bulk_rows set content = :nothing where number = 3"

@@ -6,7 +6,7 @@ import pytest
 from bench import bulk
 from bench.lifecycle import Place
 
-from deedbox.kernel import limits
+from deedbox.signing import limits
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
 from tests.api.signing.test_bulk import template

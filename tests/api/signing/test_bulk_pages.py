@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.signing import limits as signing_limits
 from deedbox.signing.bulk.columns import KnownColumns
 from deedbox.signing.bulk.guess import find_missing_roles, guess
 from tests.api.signing.conftest import Office
@@ -239,13 +240,13 @@ async def test_ten_thousand_rows_are_checked_and_none_of_them_stands_in_the_page
 async def test_of_files_that_wait_only_the_newest_are_kept_and_for_a_day(office: Office) -> None:
     template_id = await template(office)
     async with owner(office.api) as client:
-        paths = [await chosen(client, template_id, TABLE) for _ in range(limits.BULK_UPLOADS + 1)]
+        paths = [await chosen(client, template_id, TABLE) for _ in range(signing_limits.BULK_UPLOADS + 1)]
         assert (await client.get(sorted(paths)[0])).status_code == 404
         assert (await client.get(sorted(paths)[-1])).status_code == 200
     stored = await office.api.rows("select content from bulk_uploads")
-    assert len(stored) == limits.BULK_UPLOADS
+    assert len(stored) == signing_limits.BULK_UPLOADS
     assert not any(b"ann@example.com" in bytes(row[0]) for row in stored)
-    office.api.clock.forward(limits.BULK_UPLOAD_HOURS * 3600 + 60)
+    office.api.clock.forward(signing_limits.BULK_UPLOAD_HOURS * 3600 + 60)
     await office.api.deedbox._keep_house(None)  # type: ignore[arg-type]
     assert await office.api.rows("select id from bulk_uploads") == []
 

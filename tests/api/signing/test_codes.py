@@ -8,6 +8,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.signing import limits as signing_limits
 from deedbox.signing import sessions
 from deedbox.signing.new_document import DocumentChange
 from deedbox.signing.parties import find_signer
@@ -121,7 +122,7 @@ async def test_a_code_that_was_replaced_while_it_was_looked_at_does_not_open(mai
 
     assert (tried.right, await mailing.api.deedbox.db.write(check)) == (True, True)
     other = await sessions.fresh_code()
-    mailing.api.clock.forward(limits.SIGNER_CODE_AGAIN_SECONDS + 1)
+    mailing.api.clock.forward(signing_limits.SIGNER_CODE_AGAIN_SECONDS + 1)
     now = mailing.api.clock.now()
     signer_id = first_signer(document)
     assert await mailing.api.deedbox.db.write(lambda tx: sessions.keep_code(tx, signer_id, other, now=now))

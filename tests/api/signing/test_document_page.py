@@ -14,6 +14,7 @@ import deedbox
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import limits
 from deedbox.signing.completion import verify_sealed
+from deedbox.web import limits as web_limits
 from deedbox.web.dashboard import device, initials
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office, signer
@@ -157,7 +158,7 @@ async def test_rows_that_were_cut_off_after_the_seal_are_missed(office: Office) 
 async def test_a_long_timeline_comes_in_pages_and_is_checked_whole(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TIMELINE_ROWS", 2)
+    monkeypatch.setattr(web_limits, "TIMELINE_ROWS", 2)
     document = await office.create(send=True)
     async with signed_in(office.api) as client:
         first = (await client.get(place(document))).text

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.web import limits as web_limits
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.test_entry import HTML, SIGNED, mailed, people, trail
 
@@ -154,7 +155,7 @@ async def test_the_frame_shows_what_the_guard_refuses_too(office: Office) -> Non
         foreign = await browser.post(own, headers={**FRAMED, "Sec-Fetch-Site": "cross-site"})
         office.api.clock.forward(limits.SIGNER_SESSION_SECONDS)
         over = await browser.get(own, headers=FRAMED)
-        for _ in range(limits.LINK_PER_MINUTE + 1):
+        for _ in range(web_limits.LINK_PER_MINUTE + 1):
             often = await browser.get(path, headers=FRAMED)
     refused = [(400, not_text), (415, kind), (403, foreign), (401, over), (429, often)]
     assert [(status, one.status_code, ancestors(one)) for status, one in refused] == [
@@ -192,7 +193,7 @@ async def test_the_page_in_the_frame_tells_where_the_signer_stands(office: Offic
 async def test_the_script_for_other_sites_has_one_address_and_is_not_kept_for_long(office: Office) -> None:
     script = await office.api.get("/static/embed.js", key=None)
     assert (script.status_code, script.headers["content-type"]) == (200, "text/javascript; charset=utf-8")
-    assert script.headers["cache-control"] == f"public, max-age={limits.EMBED_SCRIPT_SECONDS}"
+    assert script.headers["cache-control"] == f"public, max-age={web_limits.EMBED_SCRIPT_SECONDS}"
     assert script.headers["cross-origin-resource-policy"] == "cross-origin"
     again = await office.api.get("/static/embed.js", key=None, headers={"If-None-Match": script.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")

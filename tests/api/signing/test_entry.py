@@ -10,6 +10,8 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.signing import limits as signing_limits
+from deedbox.web import limits as web_limits
 from tests.api.answers import faults
 from tests.api.signing.conftest import Office, signer
 from tests.pdf.test_certificate import told
@@ -141,7 +143,7 @@ async def test_an_embedded_link_opens_once_and_not_by_looking(office: Office) ->
             assert (again.status_code, "already been used" in again.text) == (409, True)
             assert again.headers["content-type"].startswith("text/html")
         assert faults(path, await browser.get(path), 409) == []
-        office.api.clock.forward(limits.EMBEDDED_LINK_SECONDS)
+        office.api.clock.forward(signing_limits.EMBEDDED_LINK_SECONDS)
         assert (await browser.get(late)).status_code == 409
 
 
@@ -151,7 +153,7 @@ async def test_after_the_end_a_mailed_link_shows_the_outcome_and_the_sealed_file
     async with office.api.client() as browser:
         assert (await signed(browser, await entered(browser, path))).status_code == 200
     await office.completed(document)
-    office.api.clock.forward(timedelta(days=limits.ENDED_LINK_DAYS - 1).total_seconds())
+    office.api.clock.forward(timedelta(days=signing_limits.ENDED_LINK_DAYS - 1).total_seconds())
     async with office.api.client() as browser:
         assert "complete and sealed" in (await browser.get(path, headers=HTML)).text
         own = await entered(browser, path)
@@ -249,7 +251,7 @@ async def test_whoever_has_no_session_gets_a_page_that_says_what_to_do(office: O
 async def test_readers_behind_one_address_do_not_use_up_each_others_budget(office: Office) -> None:
     await office.create(send=True)
     [path] = await mailed(office)
-    for _ in range(limits.LINK_PER_MINUTE):
+    for _ in range(web_limits.LINK_PER_MINUTE):
         assert (await office.api.get(path, key=None, headers=HTML)).status_code == 200
     answer = await office.api.get(path, key=None, headers=HTML)
     assert (answer.status_code, "Retry-After" in answer.headers) == (429, True)
@@ -285,8 +287,8 @@ async def test_the_trail_tells_of_each_link_each_opening_and_each_page(office: O
 async def test_the_rows_of_looking_are_bounded_and_keep_nobody_out(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "SIGNER_VIEW_ROWS", 2)
-    monkeypatch.setattr(limits, "SIGNER_ROWS", 3)
+    monkeypatch.setattr(signing_limits, "SIGNER_VIEW_ROWS", 2)
+    monkeypatch.setattr(signing_limits, "SIGNER_ROWS", 3)
     document = await office.create(send=True)
     file_id = document["files"][0]["id"]
     async with office.session(document, "ann") as browser:

@@ -14,6 +14,7 @@ from deedbox import i18n
 from deedbox.i18n import numbers
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.web import limits as web_limits
 from tests.api.signing.conftest import Office, signer
 from tests.pdf.papers import text_of
 
@@ -273,7 +274,7 @@ async def test_a_form_that_is_not_utf_8_is_refused_and_nothing_is_signed(office:
             answer = await browser.post(own, content=bad, headers=headers)
             assert answer.status_code == 400
             assert i18n.table("en")["page.refused_400"] in answer.text
-        many = "&".join(["x=1"] * (limits.PAGE_FORM_FIELDS + 1))
+        many = "&".join(["x=1"] * (web_limits.PAGE_FORM_FIELDS + 1))
         assert (await browser.post(own, content=many, headers=headers)).status_code == 400
         good = body.replace(b"%FC", "ü".encode())
         assert (await browser.post(own, content=good, headers=headers)).status_code == 303
@@ -308,7 +309,7 @@ async def test_a_form_of_all_documents_of_a_packet_is_read_and_not_while_others_
         await heart
         assert kept.status_code == 303
         assert longest < alone / 2, "nobody else was answered while a form was read"
-        large = await browser.post(own, content=b"x=" + b"A" * limits.SIGNING_BODY_BYTES, headers=headers)
+        large = await browser.post(own, content=b"x=" + b"A" * web_limits.SIGNING_BODY_BYTES, headers=headers)
         assert (large.status_code, 'value="x"' in large.text) == (413, True)
         assert "The image of your signature cannot be used. Use a PNG or JPEG of at most 2 MB" in large.text
 

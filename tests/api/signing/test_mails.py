@@ -300,7 +300,7 @@ async def test_what_is_no_time_zone_is_refused_by_name(office: Office, zone: str
 async def test_a_sealed_file_too_large_for_a_mail_is_shown_by_the_signer_s_own_link(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deedbox.kernel import limits
+    from deedbox.mail import limits
 
     await named(office)
     monkeypatch.setattr(limits, "MAIL_ATTACHMENT_BYTES", 1000)

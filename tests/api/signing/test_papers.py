@@ -11,8 +11,8 @@ import pikepdf
 import pytest
 from PIL import Image
 
-from deedbox.kernel import limits
 from deedbox.pdf.intake import libreoffice
+from deedbox.signing import limits
 from tests.api.answers import faults
 from tests.api.signing.conftest import LEASE, Office, signer
 from tests.pdf.papers import lines, paper, text_of

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from deedbox.kernel import limits
 from deedbox.kernel.backup import backup
+from deedbox.signing import limits
 from tests.api.signing.conftest import Office, signer
 from tests.conftest import PAGE_IMAGE_FIRST
 

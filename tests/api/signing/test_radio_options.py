@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.pdf.marks.field_text import FieldSpace
 from deedbox.pdf.marks.radio_options import laid_out
+from deedbox.signing import limits
 from tests.api.signing.conftest import Office
 from tests.api.signing.packets import file
 from tests.api.signing.test_bulk import send as send_bulk

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.signing import limits as signing_limits
 from tests.api.signing.conftest import CODE, LINK, Mailing, Office, signer
 from tests.api.signing.test_entry import HTML, entered, mailed, people, trail
 from tests.pdf.test_certificate import told
@@ -130,9 +131,9 @@ async def test_who_has_read_much_can_still_be_sent_a_code(mailing: Mailing) -> N
     document = await mailing.create(signers=[signer("ann", auth="email_code")], send=True)
     async with mailing.api.client() as browser:
         own = await entered(browser, await mailing.read(LINK, "ann", "Lease"))
-        read = f"update signers set notes = {limits.SIGNER_VIEW_ROWS} where id = '{people(document)['Ann']}'"
+        read = f"update signers set notes = {signing_limits.SIGNER_VIEW_ROWS} where id = '{people(document)['Ann']}'"
         await mailing.api.deedbox.db.write(lambda tx: tx.run(read))
-        mailing.api.clock.forward(limits.SIGNER_CODE_AGAIN_SECONDS)
+        mailing.api.clock.forward(signing_limits.SIGNER_CODE_AGAIN_SECONDS)
         assert (await browser.post(own, headers=HTML, data={"act": "code_again"})).status_code == 303
 
 
@@ -153,11 +154,11 @@ async def test_wrong_old_and_sixth_code_each_have_their_sentence_and_send_again_
         assert (status, "in 30 s" in text) == (429, True), text
         status, text = await pressed("code", "wrong!")
         assert (status, "The code is wrong. Attempts left: 4." in text) == (403, True), text
-        mailing.api.clock.forward(limits.SIGNER_CODE_AGAIN_SECONDS)
+        mailing.api.clock.forward(signing_limits.SIGNER_CODE_AGAIN_SECONDS)
         assert (await pressed("code_again"))[0] == 303
         assert await mailing.api.rows("select count(*) from mails where kind = 'code'") == [(2,)]
         assert "Attempts left: 4" in (await browser.get(own, headers=HTML)).text, "another code gives no other tries"
-        mailing.api.clock.forward(limits.SIGNER_CODE_SECONDS - limits.SIGNER_CODE_AGAIN_SECONDS + 30)
+        mailing.api.clock.forward(limits.SIGNER_CODE_SECONDS - signing_limits.SIGNER_CODE_AGAIN_SECONDS + 30)
         status, text = await pressed("code", code)
         assert (status, "This code has expired" in text) == (403, True), text
         found = [await pressed("code", "wrong!") for _ in range(5)]

@@ -21,9 +21,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from deedbox.evidence import chain
 from deedbox.evidence import file as evidence
-from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
 from deedbox.pdf.seal import timestamp_again
+from deedbox.signing import limits
 from deedbox.signing.model import Seal
 from deedbox.signing.store import audit
 from tests import server

@@ -11,6 +11,7 @@ import pytest
 import deedbox
 from deedbox import i18n
 from deedbox.kernel import limits
+from deedbox.web import limits as web_limits
 from deedbox.web.public import reasons
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.test_entry import HTML
@@ -98,8 +99,8 @@ async def test_nothing_of_a_checked_file_is_kept(office: Office, tmp_path: Path)
 
 @pytest.mark.one_database
 async def test_an_address_has_ten_files_checked_a_minute_and_then_is_told_to_wait(office: Office) -> None:
-    answers = [await checked(office, b"no", address="127.0.0.8") for _ in range(limits.VERIFY_PER_MINUTE + 1)]
-    assert [answer.status_code for answer in answers] == [200] * limits.VERIFY_PER_MINUTE + [429]
+    answers = [await checked(office, b"no", address="127.0.0.8") for _ in range(web_limits.VERIFY_PER_MINUTE + 1)]
+    assert [answer.status_code for answer in answers] == [200] * web_limits.VERIFY_PER_MINUTE + [429]
     assert answers[-1].headers["content-type"].startswith("text/html")
     assert int(answers[-1].headers["retry-after"]) <= 60
     assert (await checked(office, b"no", address="127.0.0.7")).status_code == 200

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.answers import sentences
 from deedbox.search.answers.support import Quote, Sentence, Source, check_sentence
 

@@ -17,10 +17,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, SetupError
+from deedbox.search import limits
 from deedbox.search.embed import Prefixes, fetch, install, models
 from deedbox.search.embed.fetch import Wheel
 from deedbox.search.embed.inference import LoadedModel

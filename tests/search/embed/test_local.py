@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.search import limits
 from deedbox.search.embed import Prefixes, Role, install, models, recipe_name, vectors_of
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.indexing.chunk import chunks

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.search import limits
 from deedbox.search.embed import install, pack
 from deedbox.search.embed.inference import LoadedModel
 from deedbox.search.embed.models import GRAPH, TOKENIZER

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import TimedOut, Unavailable
+from deedbox.search import limits
 from deedbox.search.embed import Prefixes, Role
 from deedbox.search.embed.remote import RemoteEmbedder
 from deedbox.search.endpoint import ModelEndpoint

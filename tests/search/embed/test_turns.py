@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.embed.turns import EmbeddingTurns, Read, Share, WindowPart
 from deedbox.search.embed.vectors import of_windows
 

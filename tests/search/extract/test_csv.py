@@ -3,8 +3,8 @@
 import pytest
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import CSV_FIELD_CHARS
 from deedbox.search.extract import Extractor, csv
+from deedbox.search.limits import CSV_FIELD_CHARS
 
 
 def text(table: str) -> str:

@@ -7,8 +7,8 @@ import zipfile
 import pytest
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import PACKAGE_ENTRIES
 from deedbox.search.extract import Extractor, docx, extract
+from deedbox.search.limits import PACKAGE_ENTRIES
 from tests.search.extract.words import STRICT, archive, paragraph, part, relations, row
 from tests.search.extract.words import docx as word
 

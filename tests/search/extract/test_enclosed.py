@@ -7,8 +7,8 @@ from email.parser import BytesParser
 
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.search import limits
 from deedbox.search.extract import Extractor, extract
 from tests.search.extract.pdfs import lines, paged
 from tests.search.extract.words import archive, docx, paragraph

@@ -3,8 +3,8 @@
 import pytest
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import HTML_DEPTH, HTML_TAG_ATTRIBUTES
 from deedbox.search.extract import Extractor, html
+from deedbox.search.limits import HTML_DEPTH, HTML_TAG_ATTRIBUTES
 
 
 def text(page: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from deedbox.kernel import fairness, limits
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed, Sink, Stream
+from deedbox.search import limits as search_limits
 from deedbox.search.extract import Extractor, extract, pack_pieces
 from deedbox.search.extract.kinds import KINDS, PICTURES, kind_of
 from deedbox.search.library.upload import Extraction
@@ -188,7 +189,7 @@ async def test_an_answer_that_no_honest_sandbox_gives_is_refused(
 async def test_a_machine_too_busy_for_a_file_says_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time on the clock is the machine's fault, and the time of computing the file's."""
     endless = next(file.data for file in handmade() if file.deed == STALLER)
-    monkeypatch.setattr(limits, "EXTRACT_SECONDS", 0.2)
+    monkeypatch.setattr(search_limits, "EXTRACT_SECONDS", 0.2)
     busy = Extractor(processes=1)
     try:
         with pytest.raises(Unavailable, match="too busy to read this file") as refused:
@@ -201,8 +202,8 @@ async def test_a_machine_too_busy_for_a_file_says_to_try_again(monkeypatch: pyte
 @pytest.mark.anyio
 async def test_a_file_that_computes_without_end_is_refused_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = next(file.data for file in handmade() if file.deed == STALLER)
-    monkeypatch.setattr(limits, "EXTRACT_CPU_SECONDS", 1)
-    monkeypatch.setattr(limits, "EXTRACT_SECONDS", 120)
+    monkeypatch.setattr(search_limits, "EXTRACT_CPU_SECONDS", 1)
+    monkeypatch.setattr(search_limits, "EXTRACT_SECONDS", 120)
     patient = Extractor(processes=1)
     try:
         with pytest.raises(SandboxFailed) as refused:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from deedbox.kernel.errors import BadRequest, Unavailable
-from deedbox.kernel.limits import PDF_PAGES
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.search.extract import Extractor, pdf
+from deedbox.search.limits import PDF_PAGES
 from tests.search.extract.pdfs import assembled, encrypted, form, lines, paged, stream
 
 FILES = Path(__file__).parent / "files"

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import JSON_DEPTH
 from deedbox.search.extract import Extractor, extract
+from deedbox.search.limits import JSON_DEPTH
 
 
 def text(data: str | bytes, kind: str) -> str:

@@ -6,7 +6,7 @@ import random
 import sys
 from pathlib import Path
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import IndexChange
 from deedbox.search.index.local import LocalIndex
 from tests.search.index.model import DIMENSIONS, change

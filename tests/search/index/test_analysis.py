@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import analysis
 from deedbox.search.index.analysis import Marker, highlights, of_text, query_terms
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import IndexUnusable, bits, terms
 from deedbox.search.index.analysis import of_text
 from deedbox.search.index.bits import Vectors, code_bytes, distances, empty, pack, unit

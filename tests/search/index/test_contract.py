@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deedbox.kernel import limits
+from deedbox.search import limits as search_limits
 from deedbox.search.index import Hit, Index, IndexChange, Sieve
 from deedbox.search.index.local import LocalIndex
 from tests.faults import FULL
@@ -193,14 +194,14 @@ def test_what_was_applied_is_there_after_reopening(opener: Opener, tmp_path: Pat
     index.close()
 
 
-@pytest.mark.parametrize("filter_uploads", [0, limits.FILTER_UPLOADS])
+@pytest.mark.parametrize("filter_uploads", [0, search_limits.FILTER_UPLOADS])
 def test_a_filter_loses_nothing_and_adds_nothing(
     index: Index, filter_uploads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Few uploads are filtered by the engine, many by asking for more: both ways must be exact.
-    monkeypatch.setattr(limits, "FILTER_UPLOADS", filter_uploads)
-    monkeypatch.setattr(limits, "CANDIDATES_MIN", 4)
-    monkeypatch.setattr(limits, "CANDIDATES_PER_HIT", 4)
+    monkeypatch.setattr(search_limits, "FILTER_UPLOADS", filter_uploads)
+    monkeypatch.setattr(search_limits, "CANDIDATES_MIN", 4)
+    monkeypatch.setattr(search_limits, "CANDIDATES_PER_HIT", 4)
     model = filled(index, 60)
     random_ = random.Random(5)
     for count in (0, 1, 2, 20, 59):
@@ -417,7 +418,7 @@ def test_a_star_stands_for_the_words_that_most_documents_have(index: Index, monk
     assert set(places(index.words("LÉA*", 9, ["c", "d"]))) == {("c", 0)}
     assert index.words("lea*", 9, ["d"]) == []
     assert set(places(index.words("leaseh* other", 9))) == {("b", 0), ("e", 0)}
-    monkeypatch.setattr(limits, "PREFIX_WORDS", 1)
+    monkeypatch.setattr(search_limits, "PREFIX_WORDS", 1)
     assert set(places(index.words("lea*", 9))) == {("a", 0), ("a", 1), ("b", 0)}, "of all, most have this word"
     assert places(index.words("lea*", 9, ["c"])) == [("c", 0)], "what others have does not count"
 
@@ -434,7 +435,7 @@ def test_words_that_occur_nowhere_are_mended(index: Index) -> None:
         "tremniation": "termination",
     }
     assert index.corrected([*meant, "contracted", "lesae", "laese", "12346", "leas", "abuot", "while"]) == dict(
-        list(meant.items())[: limits.TYPO_WORDS]
+        list(meant.items())[: search_limits.TYPO_WORDS]
     )
     assert index.corrected(["tremniation", "abuot", "12346", "leas", "while", "contracting"]) == {
         "tremniation": "termination",

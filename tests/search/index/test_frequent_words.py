@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx
+from deedbox.search import limits
 from deedbox.search.index import Index, IndexChange
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.postgres.store import postings as posting_rows

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import IndexChange
 from deedbox.search.index.postgres.store import graphs
 from tests.search.index.model import entry

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.search import limits
 from deedbox.search.index import IndexChange, IndexUnusable, files
 from deedbox.search.index.local import LocalIndex
 from tests.search.index.model import DIMENSIONS, WORDS, Model, assert_same, change, vector

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index.local import LocalIndex
 from tests.faults import FULL
 from tests.search.index.crasher import REWRITE_ROWS, nth

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
+from deedbox.search import limits
 from deedbox.search.index import IndexChange, IndexUnusable, files, lock
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.words import WordIndex

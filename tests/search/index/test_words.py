@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
+from deedbox.search import limits
 from deedbox.search.index.analysis import of_text, query_terms
 from deedbox.search.index.terms import Counts, Numbers, number
 from deedbox.search.index.word_search import Match, WordSearch

@@ -8,6 +8,7 @@ import pytest
 
 from deedbox.kernel import limits, validation_errors
 from deedbox.kernel.errors import BadRequest
+from deedbox.signing import limits as signing_limits
 from deedbox.signing.bulk import columns
 from deedbox.signing.bulk.columns import KnownColumns
 from deedbox.signing.bulk.model import NewRow, ReadRow, people
@@ -160,7 +161,7 @@ def test_a_cell_of_several_lines_counts_them() -> None:
 
 
 def test_reading_goes_on_behind_a_line_that_cannot_be_read() -> None:
-    long = "x" * limits.BULK_LINE_CHARS
+    long = "x" * signing_limits.BULK_LINE_CHARS
     lines = ['1,"Ann"x,a@b.de,', f"2,Bo,b@b.de,{long}", "3,C\0,c@b.de,", "4,Di,d@b.de,4"]
     lines += ['5,"E', "f\0,", "6,Gi,g@b.de,"]
     read = rows(HEAD + "\n".join(lines))
@@ -169,7 +170,7 @@ def test_reading_goes_on_behind_a_line_that_cannot_be_read() -> None:
 
 
 def test_a_file_of_empty_lines_has_an_end() -> None:
-    assert refusal(HEAD + "\n" * limits.BULK_LINES).endswith("the CSV file has more than 100,000 lines")
+    assert refusal(HEAD + "\n" * signing_limits.BULK_LINES).endswith("the CSV file has more than 100,000 lines")
 
 
 def test_a_line_of_the_table_may_not_go_over_the_whole_file() -> None:

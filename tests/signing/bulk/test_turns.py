@@ -7,6 +7,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.in_flight import RequestsInFlight
+from deedbox.signing import limits as signing_limits
 from deedbox.signing.bulk import turns
 
 STEPS = 1000
@@ -18,8 +19,8 @@ async def test_where_requests_never_end_the_work_lets_them_go_first_for_so_long_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "LET_PASS_SECONDS", 0.2)
-    monkeypatch.setattr(limits, "BULK_TURN_SECONDS", -1)  # each step has a turn of its own
-    monkeypatch.setattr(limits, "BULK_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(signing_limits, "BULK_TURN_SECONDS", -1)  # each step has a turn of its own
+    monkeypatch.setattr(signing_limits, "BULK_WAIT_SECONDS", 0.1)
     under_way = RequestsInFlight()
 
     def steps() -> Iterator[int]:

@@ -6,14 +6,15 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from deedbox.accounts import keys, people, scopes
+from deedbox.accounts import keys, limits, people, scopes
 from deedbox.accounts import store as accounts_store
 from deedbox.accounts.caller import Caller
 from deedbox.accounts.members import members, store
 from deedbox.accounts.members.members import MemberRecord
 from deedbox.accounts.members.store import InvitationRow
 from deedbox.accounts.roles import Role, scopes_of
-from deedbox.kernel import admin_log, limits, tokens
+from deedbox.kernel import admin_log, tokens
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
@@ -26,7 +27,9 @@ from deedbox.kernel.tokens import TokenPrefix
 class NewInvitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     role: Role
     """What the person may do who joins by it."""
-    email: Annotated[str, Meta(max_length=limits.EMAIL_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
+    email: Annotated[str, Meta(max_length=shared_limits.EMAIL_CHARS, extra_json_schema=shared_limits.NO_NUL)] | None = (
+        None
+    )
     """Where the link is mailed to, if the server can send mail."""
 
 
@@ -59,7 +62,7 @@ def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> Create
         email=checked_address(new.email).lower() if new.email else None,
         created_by=caller.id,
         created_at=instant(now),
-        expires_at=instant(now + timedelta(days=limits.INVITATION_DAYS)),
+        expires_at=instant(now + timedelta(days=shared_limits.INVITATION_DAYS)),
     )
     store.add_invitation(tx, row, sha256(token.reveal()))
     admin_log.done(tx, caller, "member.invited", (row.id, row.email or row.role), at=now)

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from deedbox.accounts import people
+from deedbox.accounts import limits, people
 from deedbox.accounts.passkeys import ceremony, store
 from deedbox.accounts.passkeys.ceremony import Site
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def add(tx: Tx, person_id: str, name: str, found: "VerifiedRegistration", *, now: datetime) -> None:
     """Keeps what a browser has made and shown."""
-    if not name.strip() or len(name) > limits.PASSKEY_NAME_CHARS:
-        raise BadRequest(f"The name must have 1 to {limits.PASSKEY_NAME_CHARS} characters")
+    if not name.strip() or len(name) > shared_limits.PASSKEY_NAME_CHARS:
+        raise BadRequest(f"The name must have 1 to {shared_limits.PASSKEY_NAME_CHARS} characters")
     if len(store.of_person(tx, person_id)) >= limits.PASSKEYS_PER_PERSON:
         raise Conflict(f"You have {limits.PASSKEYS_PER_PERSON} passkeys already. Remove one first.")
     if store.by_credential(tx, found.credential_id) is not None:

@@ -5,10 +5,10 @@ from datetime import datetime
 
 import msgspec
 
+from deedbox.accounts import limits
 from deedbox.accounts.people import PersonSession
 from deedbox.accounts.roles import Role
 from deedbox.accounts.sessions import store
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound

@@ -3,9 +3,10 @@
 import base64
 from typing import Any
 
+from deedbox.archive import limits
 from deedbox.archive.spool import SpooledFile, pieces
 from deedbox.archive.targets import NameTaken, PutResult, Write
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request
 from deedbox.kernel.errors import NotFound, Unavailable
@@ -68,8 +69,8 @@ class HttpsTarget:
                 Request(
                     method,
                     self.location(name),
-                    seconds=limits.ARCHIVE_SECONDS,
-                    stall=limits.ARCHIVE_STALL_SECONDS,
+                    seconds=shared_limits.ARCHIVE_SECONDS,
+                    stall=shared_limits.ARCHIVE_STALL_SECONDS,
                     **more,
                 )
             )

@@ -10,10 +10,10 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from deedbox.cli import limits
 from deedbox.cli.demo.samples import DemoSamples, guest_link
 from deedbox.cli.receiver import ReceivedDelivery, Receiver
 from deedbox.client import ApiError, AsyncDeedbox, NewQuery
-from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.errors import ServiceError
 from deedbox.web.http.guard import refuse_other_sites

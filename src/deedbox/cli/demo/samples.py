@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from deedbox.cli import limits
 from deedbox.cli.demo.contracts import LEASE, SECRECY, SERVICES, Contract
 from deedbox.client import (
     ApiError,
@@ -24,7 +25,6 @@ from deedbox.client import (
     Typed,
     WorkspaceChange,
 )
-from deedbox.kernel import limits
 
 WORKSPACE = "Example Rentals"
 ANN = NewSigner(name="Ann", email="ann@example.com")

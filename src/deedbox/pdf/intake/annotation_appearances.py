@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 import pikepdf
 from pikepdf import Array, Dictionary, Name
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.render.boxes import Box
 
 Point: TypeAlias = tuple[float, float]

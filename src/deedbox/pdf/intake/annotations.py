@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import pikepdf
 from pikepdf import Array, Dictionary, Name
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import annotation_appearances as drawing
 
 _INVISIBLE, _HIDDEN, _NO_VIEW = 1, 2, 32

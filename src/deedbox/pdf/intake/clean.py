@@ -9,8 +9,8 @@ import pypdfium2 as pdfium
 from pikepdf import Array, Dictionary
 from pypdfium2 import raw
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import annotations
 from deedbox.pdf.intake.annotations import ATTACHMENTS
 

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pikepdf
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import clean
 from deedbox.pdf.intake.signed_input import EarlierSignature
 from deedbox.pdf.verify.examine import Examined, describe, examine

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pikepdf
 from pikepdf import Array, ContentStreamInstruction, Dictionary, Name, Operator
 
-from deedbox.kernel import limits
+from deedbox.pdf import limits
 from deedbox.pdf.intake import text_font
 from deedbox.pdf.intake.tags import TagLine
 from deedbox.pdf.intake.text_font import TextFont

@@ -9,8 +9,9 @@ import pikepdf
 from msgspec.structs import replace
 from pikepdf import Array, Dictionary
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import annotation_appearances as drawing
 from deedbox.pdf.marks.marks import FormField, Kind, PageRect
 from deedbox.pdf.render import boxes
@@ -40,8 +41,8 @@ def take_off(pdf: pikepdf.Pdf) -> tuple[FormField, ...]:
                 kept.append(annotation)
             else:
                 found.append(field)
-        if len(found) > limits.DOCUMENT_FIELDS:
-            raise BadRequest(f"This PDF has more than {limits.DOCUMENT_FIELDS:,} form fields")
+        if len(found) > shared_limits.DOCUMENT_FIELDS:
+            raise BadRequest(f"This PDF has more than {shared_limits.DOCUMENT_FIELDS:,} form fields")
         page.obj["/Annots"] = Array(kept)
     return tuple(_told_apart(found))
 
@@ -58,7 +59,7 @@ def _told_apart(found: Sequence[FormField]) -> Iterator[FormField]:
         yield (
             field
             if count == 1
-            else replace(field, name=f"{field.name[: limits.FIELD_LABEL_CHARS - 5]} {count}", value="")
+            else replace(field, name=f"{field.name[: shared_limits.FIELD_LABEL_CHARS - 5]} {count}", value="")
         )
 
 
@@ -68,10 +69,10 @@ def _field(widget: Any, number: int, view: PageView) -> FormField | None:
     if widget.get("/Subtype") != "/Widget" or hidden or flags & _READ_ONLY or kind is None or place is None:
         return None
     options = _options(widget) if kind == "select" else ()
-    if kind == "select" and not 0 < len(options) <= limits.FIELD_OPTIONS:
+    if kind == "select" and not 0 < len(options) <= shared_limits.FIELD_OPTIONS:
         kind, options = "text", ()
     return FormField(
-        name=_state(widget) if kind == "radio" else _name(widget)[: limits.FIELD_LABEL_CHARS],
+        name=_state(widget) if kind == "radio" else _name(widget)[: shared_limits.FIELD_LABEL_CHARS],
         kind=kind,
         place=place,
         required=bool(flags & _REQUIRED) or kind == "signature",
@@ -79,7 +80,7 @@ def _field(widget: Any, number: int, view: PageView) -> FormField | None:
         options=options,
         font_size=_font_size(widget),
         max_length=_most_letters(widget) if kind == "text" else None,
-        group=_name(widget)[: limits.FIELD_GROUP_CHARS] if kind == "radio" else None,
+        group=_name(widget)[: shared_limits.FIELD_GROUP_CHARS] if kind == "radio" else None,
     )
 
 
@@ -122,14 +123,14 @@ def _state(widget: Any) -> str:
     if not isinstance(normal, Dictionary) or isinstance(normal, pikepdf.Stream):
         return ""
     states = [state.removeprefix("/") for state, _ in normal.items()]
-    return next((state for state in states if state and state != "Off"), "")[: limits.FIELD_LABEL_CHARS]
+    return next((state for state in states if state and state != "Off"), "")[: shared_limits.FIELD_LABEL_CHARS]
 
 
 def _options(widget: Any) -> tuple[str, ...]:
     given = _inherited(widget, "/Opt")
     pairs = [list(one) if isinstance(one, Array) else [one] for one in given] if isinstance(given, Array) else []
     texts = [drawing.plain(pair[-1]).strip() for pair in pairs if pair]
-    return tuple(dict.fromkeys(text for text in texts if 0 < len(text) <= limits.FIELD_VALUE_CHARS))
+    return tuple(dict.fromkeys(text for text in texts if 0 < len(text) <= shared_limits.FIELD_VALUE_CHARS))
 
 
 def _value(widget: Any, kind: Kind, options: tuple[str, ...]) -> str:
@@ -140,18 +141,18 @@ def _value(widget: Any, kind: Kind, options: tuple[str, ...]) -> str:
     text = "" if kind == "signature" else drawing.plain(value).strip()
     if kind == "select" and text not in options:
         return ""
-    return text if len(text) <= limits.FIELD_VALUE_CHARS else ""
+    return text if len(text) <= shared_limits.FIELD_VALUE_CHARS else ""
 
 
 def _font_size(widget: Any) -> float | None:
     told = _SIZE.search(drawing.plain(_inherited(widget, "/DA")))
     size = float(told[1]) if told else 0.0
-    return size if limits.FONT_SIZE_MIN <= size <= limits.FONT_SIZE_MAX else None
+    return size if shared_limits.FONT_SIZE_MIN <= size <= shared_limits.FONT_SIZE_MAX else None
 
 
 def _most_letters(widget: Any) -> int | None:
     most = _number(_inherited(widget, "/MaxLen"))
-    return most if 0 < most <= limits.FIELD_VALUE_CHARS else None
+    return most if 0 < most <= shared_limits.FIELD_VALUE_CHARS else None
 
 
 def _upwards(field: Any) -> Iterator[Any]:

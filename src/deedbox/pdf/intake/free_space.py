@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pypdfium2 as pdfium
 
-from deedbox.kernel import limits
+from deedbox.pdf import limits
 from deedbox.pdf.marks.field_text import CAPITALS
 from deedbox.pdf.render.boxes import Box, PageView
 

@@ -7,8 +7,9 @@ import pikepdf
 from pikepdf import Array, Dictionary, Name
 from PIL import Image, ImageOps
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake.flatten_image import flat
 from deedbox.pdf.intake.take_in import pieces, written
 
@@ -37,8 +38,8 @@ def as_pdf(data: bytes) -> Generator[bytes, None, int]:
         frames = int(getattr(image, "n_frames", 1))
     except (OSError, SyntaxError, ValueError, TypeError, KeyError) as error:
         raise BadRequest("This file is not a PNG, JPEG, WebP or TIFF image that can be read") from error
-    if frames > limits.CONVERT_IMAGE_FRAMES:
-        raise BadRequest(f"This image has more than {limits.CONVERT_IMAGE_FRAMES} pages")
+    if frames > shared_limits.CONVERT_IMAGE_FRAMES:
+        raise BadRequest(f"This image has more than {shared_limits.CONVERT_IMAGE_FRAMES} pages")
     frames = frames if image.format == "TIFF" else 1  # of a film only its first picture
     with pikepdf.new() as pdf:
         for number in range(frames):
@@ -49,12 +50,12 @@ def as_pdf(data: bytes) -> Generator[bytes, None, int]:
 
 
 def _add_page(pdf: pikepdf.Pdf, image: Image.Image, number: int, data: bytes) -> None:
-    if image.width * image.height > limits.CONVERT_IMAGE_PIXELS:
-        raise BadRequest(f"An image may have at most {limits.CONVERT_IMAGE_PIXELS:,} pixels")
+    if image.width * image.height > shared_limits.CONVERT_IMAGE_PIXELS:
+        raise BadRequest(f"An image may have at most {shared_limits.CONVERT_IMAGE_PIXELS:,} pixels")
     try:
         image.seek(number)
-        if image.width * image.height > limits.CONVERT_IMAGE_PIXELS:
-            raise BadRequest(f"An image may have at most {limits.CONVERT_IMAGE_PIXELS:,} pixels")
+        if image.width * image.height > shared_limits.CONVERT_IMAGE_PIXELS:
+            raise BadRequest(f"An image may have at most {shared_limits.CONVERT_IMAGE_PIXELS:,} pixels")
         resolution = _resolution(image)
         stream, (width, height) = _drawing(pdf, image, data)
     except (OSError, SyntaxError, ValueError, EOFError, TypeError, KeyError, ZeroDivisionError) as error:

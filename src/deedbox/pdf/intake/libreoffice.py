@@ -13,9 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Fence, SandboxFailed, Stream, child_environment, fence
+from deedbox.pdf import limits
 from deedbox.pdf.intake import libreoffice_child as office_child
 from deedbox.pdf.intake.libreoffice_child import ConversionRequest
 from deedbox.pdf.marks import fonts
@@ -130,7 +131,7 @@ def _order(soffice: Path, folder: Path, *, unconfined: bool) -> ConversionReques
 async def _convert(order: ConversionRequest) -> None:
     """Returns when the program has ended, whether it made a PDF or not."""
     try:
-        async with asyncio.timeout(limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS):
+        async with asyncio.timeout(shared_limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS):
             ended = await _run(order)
             if ended == _MADE_ITS_PROFILE:
                 ended = await _run(order)
@@ -169,7 +170,7 @@ async def _give(path: Path, write: Callable[[bytes], Awaitable[None]]) -> None:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
             raise BadRequest(UNREADABLE)
-        if found.st_size > limits.DOCUMENT_FILE_BYTES:
+        if found.st_size > shared_limits.DOCUMENT_FILE_BYTES:
             raise SandboxFailed("too large")
-        while piece := await asyncio.to_thread(file.read, limits.BLOB_CHUNK_BYTES):
+        while piece := await asyncio.to_thread(file.read, shared_limits.BLOB_CHUNK_BYTES):
             await write(piece)

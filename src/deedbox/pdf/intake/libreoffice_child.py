@@ -9,9 +9,10 @@ import sys
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.sandbox import Fence, confine, seccomp
 from deedbox.kernel.sandbox.fence import NoFence
+from deedbox.pdf import limits
 
 UNFENCED = 78
 """What the process ends with where it cannot be confined."""
@@ -39,7 +40,7 @@ def main(order: ConversionRequest) -> None:
     if confine.LINUX:
         confine.lower(resource.RLIMIT_AS, limits.CONVERT_MEMORY_BYTES)
     confine.lower(resource.RLIMIT_CPU, order.seconds)
-    confine.lower(resource.RLIMIT_FSIZE, limits.PREPARED_FILE_BYTES)
+    confine.lower(resource.RLIMIT_FSIZE, shared_limits.PREPARED_FILE_BYTES)
     confine.lower(resource.RLIMIT_CORE, 0)
     confine.lower(resource.RLIMIT_NOFILE, limits.OFFICE_OPEN_FILES)
     if seccomp.install("convert") and order.fence_demanded:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake.free_space import FreeSpace, Wanted
 from deedbox.pdf.marks.field_text import CAPITALS, USUAL, FieldSpace, least_height_by_hand
 from deedbox.pdf.marks.marks import KINDS, Kind, PageRect, Tag
@@ -112,14 +113,14 @@ def read(text: str) -> _Asked | None:
     head, *settings = (part.strip() for part in match[2].split(";"))
     role, _, label = (part.strip() for part in head.partition(":"))
     given = dict(_setting(text, setting) for setting in settings if setting)
-    if not role or max(map(len, (role, label, given.get("group", "")))) > limits.FIELD_LABEL_CHARS:
+    if not role or max(map(len, (role, label, given.get("group", "")))) > shared_limits.FIELD_LABEL_CHARS:
         raise BadRequest(
-            f"The text tag {text} must name a role, and names have at most {limits.FIELD_LABEL_CHARS} letters"
+            f"The text tag {text} must name a role, and names have at most {shared_limits.FIELD_LABEL_CHARS} letters"
         )
     options = tuple(option.strip() for option in given.get("options", "").split("|") if option.strip())
-    if len(options) > limits.FIELD_OPTIONS or (kind == "select" and not options):
+    if len(options) > shared_limits.FIELD_OPTIONS or (kind == "select" and not options):
         raise BadRequest(
-            f"The text tag {text}: a select needs at most {limits.FIELD_OPTIONS} options, as in options=Yes|No"
+            f"The text tag {text}: a select needs at most {shared_limits.FIELD_OPTIONS} options, as in options=Yes|No"
         )
     if options and kind not in ("select", "radio"):
         raise BadRequest(f"The text tag {text}: only a select and a radio have options")
@@ -156,8 +157,8 @@ def _truth(text: str, name: str, value: str) -> bool:
 def _count(text: str, value: str | None) -> int | None:
     if value is None:
         return None
-    if not re.fullmatch(r"[1-9]\d{0,5}", value) or int(value) > limits.FIELD_VALUE_CHARS:
-        raise BadRequest(f"The text tag {text}: max_length is a number from 1 to {limits.FIELD_VALUE_CHARS}")
+    if not re.fullmatch(r"[1-9]\d{0,5}", value) or int(value) > shared_limits.FIELD_VALUE_CHARS:
+        raise BadRequest(f"The text tag {text}: max_length is a number from 1 to {shared_limits.FIELD_VALUE_CHARS}")
     return int(value)
 
 
@@ -328,7 +329,7 @@ def _line(letters: list[Letter], slack: tuple[float, float]) -> TagLine:
 
 def _tag(written: _Written, asked: _Asked, number: int, view: PageView, space: FreeSpace) -> Tag:
     line = _lines(written.letters)[0]
-    size = line.size if limits.FONT_SIZE_MIN <= line.size <= limits.FONT_SIZE_MAX else USUAL
+    size = line.size if shared_limits.FONT_SIZE_MIN <= line.size <= shared_limits.FONT_SIZE_MAX else USUAL
     left, top, right, bottom = _box(written, line, asked, size, view, space)
     space.take((left, top, right, bottom))
     w, h = (right - left) / view.width, (bottom - top) / view.height

@@ -11,8 +11,9 @@ import pypdfium2 as pdfium
 from pikepdf import Array, Dictionary, Name
 from pypdfium2 import raw
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import annotations, clean, damage, form_fields, missing_glyphs, tags, untag
 from deedbox.pdf.intake.damage import DAMAGED
 from deedbox.pdf.intake.signed_input import LOCKED, NOT_OPENED, IntakeTerms
@@ -43,8 +44,9 @@ SIGNED = (
     ' `"signed_input": "flatten"`: then its signatures are checked and named, and only how they look stays.'
 )
 NO_PAGES = "This PDF has no pages"
-TOO_MANY_PAGES = f"This PDF has more than {limits.DOCUMENT_PAGES:,} pages. Split it into parts."
-TOO_LARGE = f"This PDF is larger than {limits.DOCUMENT_FILE_BYTES // limits.MB} MB. Split it or reduce its images."
+TOO_MANY_PAGES = f"This PDF has more than {shared_limits.DOCUMENT_PAGES:,} pages. Split it into parts."
+_MOST_MB = shared_limits.DOCUMENT_FILE_BYTES // shared_limits.MB
+TOO_LARGE = f"This PDF is larger than {_MOST_MB} MB. Split it or reduce its images."
 XFA = "This PDF is a dynamic XFA form, which only few programs can show. Print it into a new PDF and upload that."
 PORTFOLIO = "This PDF is a portfolio of attached files. Upload the files themselves."
 PROTECTION = "its encryption, and with it what it forbade, such as printing or copying"
@@ -106,7 +108,7 @@ def take_in(data: bytes, terms: IntakeTerms | None = None) -> Generator[bytes, N
         repaired = True
         made, pages, found = _second_try(data, wanted)
     paper = untag.remove_tags(made.data, found, written) if found else untag.Untagged(made.data, ())
-    if len(paper.data) > limits.PREPARED_FILE_BYTES:
+    if len(paper.data) > shared_limits.PREPARED_FILE_BYTES:
         raise BadRequest(TOO_LARGE)
     yield from pieces(paper.data)
     return PreparedFile(pages, paper.tags, made.form, made.removed, repaired, made.signed)
@@ -114,8 +116,8 @@ def take_in(data: bytes, terms: IntakeTerms | None = None) -> Generator[bytes, N
 
 def pieces(data: bytes) -> Generator[bytes, None, None]:
     """The bytes as they leave a sandbox."""
-    for start in range(0, len(data), limits.BLOB_CHUNK_BYTES):
-        yield data[start : start + limits.BLOB_CHUNK_BYTES]
+    for start in range(0, len(data), shared_limits.BLOB_CHUNK_BYTES):
+        yield data[start : start + shared_limits.BLOB_CHUNK_BYTES]
 
 
 def written(pdf: pikepdf.Pdf) -> bytes:
@@ -132,7 +134,7 @@ def written(pdf: pikepdf.Pdf) -> bytes:
 
 
 def _check_outside(data: bytes) -> None:
-    if len(data) > limits.DOCUMENT_FILE_BYTES:
+    if len(data) > shared_limits.DOCUMENT_FILE_BYTES:
         raise BadRequest(TOO_LARGE)
     if b"%PDF-" in data[:_HEADER_WITHIN]:
         return
@@ -230,7 +232,7 @@ def _check_inside(pdf: pikepdf.Pdf, terms: IntakeTerms) -> None:
     count = len(pdf.pages)
     if count == 0:
         raise BadRequest(NO_PAGES)
-    if count > limits.DOCUMENT_PAGES:
+    if count > shared_limits.DOCUMENT_PAGES:
         raise BadRequest(TOO_MANY_PAGES)
     if "/Collection" in root:
         raise BadRequest(PORTFOLIO)

@@ -9,8 +9,8 @@ import pikepdf
 import pypdfium2 as pdfium
 from pikepdf import Array, Dictionary
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake import tags
 from deedbox.pdf.intake.erase import SPOKEN, erase
 from deedbox.pdf.intake.tags import FoundTag, Letter, TagLine

@@ -13,8 +13,9 @@ import segno
 from PIL import Image
 
 from deedbox import i18n
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake.take_in import pieces, written
 from deedbox.pdf.marks.certificate_facts import (
     CertifiedDocument,
@@ -54,8 +55,11 @@ def certify(document: bytes, facts: dict[str, Any]) -> Generator[bytes, None, in
 
     That of a packet shows no pages: `document` is empty."""
     completion = msgspec.convert(facts, CompletionCertificate)
-    if len(completion.signers) > limits.CERTIFICATE_SIGNERS or len(completion.events) > limits.CERTIFICATE_EVENTS:
-        bounds = f"{limits.CERTIFICATE_SIGNERS:,} signers and {limits.CERTIFICATE_EVENTS:,} events"
+    if (
+        len(completion.signers) > limits.CERTIFICATE_SIGNERS
+        or len(completion.events) > shared_limits.CERTIFICATE_EVENTS
+    ):
+        bounds = f"{limits.CERTIFICATE_SIGNERS:,} signers and {shared_limits.CERTIFICATE_EVENTS:,} events"
         raise BadRequest(f"A certificate holds at most {bounds}")
     pages, count = render.thumbnails(document) if document else ([], 0)
     pictures = {

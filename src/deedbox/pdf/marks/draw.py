@@ -10,8 +10,8 @@ import pikepdf
 from pikepdf import Array, Dictionary, Name
 from PIL import Image
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake.take_in import pieces, written
 from deedbox.pdf.marks.field_text import ASCENT, DESCENT, FieldSpace
 from deedbox.pdf.marks.fonts import families

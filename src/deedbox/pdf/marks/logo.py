@@ -4,8 +4,8 @@ import io
 
 from PIL import Image, ImageOps
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 
 # A sandbox cannot load what an image is read or written with when it is first needed.
 Image.init()

@@ -12,8 +12,9 @@ import pikepdf
 import pypdfium2 as pdfium
 from pikepdf import Array, Dictionary, Name
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.intake.signed_input import IntakeTerms
 from deedbox.pdf.intake.take_in import pieces, take_in, written
 from deedbox.pdf.marks.marks import PageRect, PageSize, Placed, SignatureBlock
@@ -79,8 +80,8 @@ def place(data: bytes, signers: int, taken: Sequence[Any] = ()) -> Generator[byt
         if not beyond and (found := _on_last_page(data, last, count, signers, used)) is not None:
             return found
         added = _added(pdf, last, signers, used)
-        if count + added.added > limits.DOCUMENT_PAGES:
-            raise BadRequest(f"With a page for signatures the PDF has more than {limits.DOCUMENT_PAGES:,} pages")
+        if count + added.added > shared_limits.DOCUMENT_PAGES:
+            raise BadRequest(f"With a page for signatures the PDF has more than {shared_limits.DOCUMENT_PAGES:,} pages")
         made = written(pdf)
     yield from pieces(made)
     return added

@@ -6,8 +6,9 @@ from itertools import accumulate
 
 from PIL import Image, ImageOps, PngImagePlugin
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 
 # A sandbox cannot load what an image is read or written with when it is first needed.
 Image.preinit()
@@ -29,8 +30,10 @@ def signature(data: bytes) -> bytes:
 
 def shown(data: bytes) -> tuple[bytes, bool]:
     """The same, and whether its ink is small in it: photographed from far away, or beside a shadow or a speck."""
-    if len(data) > limits.SIGNATURE_IMAGE_BYTES:
-        raise BadRequest(f"The image of a signature may have at most {limits.SIGNATURE_IMAGE_BYTES // limits.MB} MB")
+    if len(data) > shared_limits.SIGNATURE_IMAGE_BYTES:
+        raise BadRequest(
+            f"The image of a signature may have at most {shared_limits.SIGNATURE_IMAGE_BYTES // shared_limits.MB} MB"
+        )
     image = _decoded(data)
     if image.getchannel("A").getextrema()[0] == 255:
         image = _without_paper(image)
@@ -59,8 +62,8 @@ def _decoded(data: bytes) -> Image.Image:
         image: Image.Image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG"))
     except (OSError, SyntaxError, ValueError) as error:
         raise BadRequest(NOT_AN_IMAGE) from error
-    if image.width * image.height > limits.SIGNATURE_IMAGE_PIXELS:
-        raise BadRequest(f"The image of a signature may have at most {limits.SIGNATURE_IMAGE_PIXELS:,} pixels")
+    if image.width * image.height > shared_limits.SIGNATURE_IMAGE_PIXELS:
+        raise BadRequest(f"The image of a signature may have at most {shared_limits.SIGNATURE_IMAGE_PIXELS:,} pixels")
     try:
         image = ImageOps.exif_transpose(image)
         if image.mode.startswith("I"):  # 16 bits for each grey

@@ -7,8 +7,9 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 
 _INK = "#16306b"
 _PAD = 600
@@ -34,9 +35,9 @@ Places: TypeAlias = list[tuple[float, float]]
 class PadDrawing(Struct, frozen=True, forbid_unknown_fields=True):
     """What was drawn on a pad of this size. A force of 0 says that the device tells none."""
 
-    strokes: Annotated[list[Stroke], Meta(min_length=1, max_length=limits.DRAWING_STROKES)]
-    width: Side = limits.PAD_WIDTH
-    height: Side = limits.PAD_HEIGHT
+    strokes: Annotated[list[Stroke], Meta(min_length=1, max_length=shared_limits.DRAWING_STROKES)]
+    width: Side = shared_limits.PAD_WIDTH
+    height: Side = shared_limits.PAD_HEIGHT
 
 
 _DRAWING = msgspec.json.Decoder(PadDrawing)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
-from deedbox.kernel.limits import PAGE_TREE_DEPTH
+from deedbox.pdf.limits import PAGE_TREE_DEPTH
 
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, bottom, right, top, in user space."""

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import pypdfium2 as pdfium
 from PIL import Image, JpegImagePlugin, WebPImagePlugin
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.pdf import limits
 
 # A sandbox cannot load what an image is written with when it is first needed.
 Image.preinit()
@@ -25,7 +26,7 @@ _DENSE = 8
 """So many pixels a byte at least, or a page without loss may be larger than with."""
 
 
-def render(data: bytes, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> bytes:
+def render(data: bytes, number: int, width: int = shared_limits.PAGE_IMAGE_WIDTH) -> bytes:
     """The page as WebP, with its form fields filled in; NotFound if the document has no such page."""
     if not limits.PAGE_IMAGE_WIDTH_MIN <= width <= limits.PAGE_IMAGE_WIDTH_MAX:
         raise BadRequest(

@@ -4,10 +4,10 @@ import asyncio
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.derived import Derived
+from deedbox.pdf import limits
 from deedbox.pdf.pdf_sandbox import PdfSandbox
 from deedbox.pdf.render.lines import kept_pages
 

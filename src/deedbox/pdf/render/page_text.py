@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
+from deedbox.pdf import limits
 from deedbox.pdf.render import boxes
 from deedbox.pdf.render.boxes import PageView
 from deedbox.pdf.render.draw_pages import open_document
@@ -37,7 +38,7 @@ def pages(data: bytes) -> list[list[TextLine]]:
     """The lines of each page, of so many pages as are read; none of a page that is a picture."""
     read, lines, letters = list[list[TextLine]](), limits.READ_LINES, limits.READ_LETTERS
     with open_document(data) as document:
-        for number in range(min(len(document), limits.READ_PAGES)):
+        for number in range(min(len(document), shared_limits.READ_PAGES)):
             found = _lines(document, number, letters)
             if found is None or len(found) > lines:
                 break

@@ -13,8 +13,8 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Conflict
+from deedbox.pdf import limits
 from deedbox.pdf.seal import cms, der, timestamp
 from deedbox.pdf.seal.der import Malformed
 from deedbox.pdf.seal.pades import SealIdentity

@@ -7,7 +7,8 @@ import pikepdf
 from lxml import etree
 from pikepdf import Dictionary
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
+from deedbox.pdf import limits
 
 _CLAIMS = (
     "http://www.aiim.org/pdfa/ns/id/",
@@ -72,7 +73,7 @@ def _told(data: bytes) -> Iterator[tuple[str, str]]:
         for name, tag in _SAME.items():
             element = description.find(tag)
             told = description.get(tag) if element is None else "; ".join(_texts(element))
-            if text := " ".join((told or "").split())[: limits.TITLE_CHARS]:
+            if text := " ".join((told or "").split())[: shared_limits.TITLE_CHARS]:
                 yield name, text
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.seal import cms
 from deedbox.pdf.seal import pdf_values as notation
 from deedbox.pdf.seal.cms import CmsSigner, DistantKey, PrivateKey
@@ -158,8 +159,8 @@ def prepare(data: bytes, order: SealParameters | dict[str, Any]) -> Generator[by
     digest = hashlib.sha256(file.data)
     digest.update(tail[:split])
     digest.update(tail[split + length + 2 :])
-    for start in range(0, len(file.data), limits.BLOB_CHUNK_BYTES):
-        yield file.data[start : start + limits.BLOB_CHUNK_BYTES]
+    for start in range(0, len(file.data), shared_limits.BLOB_CHUNK_BYTES):
+        yield file.data[start : start + shared_limits.BLOB_CHUNK_BYTES]
     yield bytes(tail[:split])
     yield bytes(tail[split:])
     return PreparedSeal(size, gap, length, span, digest.digest())

@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
+from deedbox.pdf import limits
 from deedbox.pdf.seal.der import Malformed
 from deedbox.pdf.verify.syntax import Object, ObjectReference, array, integer, object_at, value_at
 
@@ -51,7 +52,7 @@ def read(data: bytes, before: int = 0) -> Appended:
     start = min(places.values())
     if own is not None and places.get(own) != table_at:
         raise Malformed("The table of objects does not name itself")
-    if len(data) - start > limits.SEAL_TAIL_BYTES:
+    if len(data) - start > shared_limits.SEAL_TAIL_BYTES:
         raise Malformed("The last revision is larger than those that are written here")
     _check_end_before(data, start, integer(trailer.get("Prev")))
     if integer(trailer.get("Size")) <= max(reference.number for reference in places):
@@ -179,7 +180,7 @@ def plain_stream(one: Object) -> bytes:
         raise Malformed("A stream is packed in a way that is not used here")
     unpacking = zlib.decompressobj()
     try:
-        content = unpacking.decompress(one.stream, limits.SEAL_TAIL_BYTES)
+        content = unpacking.decompress(one.stream, shared_limits.SEAL_TAIL_BYTES)
     except zlib.error as error:
         raise Malformed("A stream cannot be unpacked") from error
     if not unpacking.eof or unpacking.unused_data:

@@ -11,7 +11,7 @@ import pikepdf
 from cryptography import x509
 from cryptography.x509 import ocsp
 
-from deedbox.kernel import limits
+from deedbox.pdf import limits
 from deedbox.pdf.seal.der import Malformed
 from deedbox.pdf.verify import appended_revision
 from deedbox.pdf.verify.appended_revision import Appended

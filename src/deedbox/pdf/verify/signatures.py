@@ -25,8 +25,8 @@ from pyhanko.pdf_utils.generic import ArrayObject, DictionaryObject, StreamObjec
 from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import EmbeddedPdfSignature
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.seal.pades import PRIVATE
 from deedbox.pdf.verify.signed_data import translate_errors
 from deedbox.pdf.verify.trust import TooMuchWork

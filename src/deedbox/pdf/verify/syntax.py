@@ -6,7 +6,7 @@ same name in a dictionary, no sign that needs guessing. qpdf, pyHanko and our ow
 import re
 from typing import Any, NamedTuple, TypeAlias
 
-from deedbox.kernel import limits
+from deedbox.pdf import limits
 from deedbox.pdf.seal.der import Malformed
 
 Value: TypeAlias = Any

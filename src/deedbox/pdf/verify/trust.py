@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec import Struct
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest, ServiceError
+from deedbox.pdf import limits
 
 _COMPROMISED = {x509.ReasonFlags.key_compromise, x509.ReasonFlags.ca_compromise, x509.ReasonFlags.aa_compromise}
 _UNREADABLE = (
@@ -191,7 +192,7 @@ def _problem(path: Sequence[x509.Certificate], at: datetime) -> str:
     return ""
 
 
-@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+@lru_cache(maxsize=shared_limits.SEAL_IDENTITIES)
 def _unknown(certificate: x509.Certificate) -> str:
     for extension in certificate.extensions:
         if extension.critical and not isinstance(extension.value, _KNOWN):
@@ -209,7 +210,7 @@ def _may_issue(certificate: x509.Certificate, below: int) -> bool:
     return deep_enough and (not isinstance(usage, x509.KeyUsage) or usage.key_cert_sign)
 
 
-@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+@lru_cache(maxsize=shared_limits.SEAL_IDENTITIES)
 def may_seal(certificate: bytes) -> bool:
     """Whether the certificate is for signing documents, and for nothing else but signed mail."""
     one = load_certificate(certificate)
@@ -225,14 +226,14 @@ def has_sealing_usage(certificate: x509.Certificate) -> bool:
     return bool(named & _SEALS) and named <= _SEALS_MAY_HAVE
 
 
-@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+@lru_cache(maxsize=shared_limits.SEAL_IDENTITIES)
 def may_timestamp(certificate: bytes) -> bool:
     """Whether the certificate is for time-stamps, and for nothing else."""
     one = load_certificate(certificate)
     return not _is_authority(one) and _signs(one) and _makes_timestamps(one, alone=True)
 
 
-@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+@lru_cache(maxsize=shared_limits.SEAL_IDENTITIES)
 def load_certificate(der: bytes) -> x509.Certificate:
     """The certificate; BadRequest if it cannot be read, or was not written in DER."""
     try:
@@ -253,7 +254,7 @@ def _certificate(der: bytes) -> x509.Certificate | None:
         return None
 
 
-@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+@lru_cache(maxsize=shared_limits.SEAL_IDENTITIES)
 def _crl(der: bytes) -> x509.CertificateRevocationList | None:
     try:
         found = x509.load_der_x509_crl(der)
@@ -263,7 +264,7 @@ def _crl(der: bytes) -> x509.CertificateRevocationList | None:
     return found
 
 
-@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+@lru_cache(maxsize=shared_limits.SEAL_IDENTITIES)
 def _issued(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(issuer)
@@ -272,7 +273,7 @@ def _issued(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     return True
 
 
-@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+@lru_cache(maxsize=shared_limits.SEAL_IDENTITIES)
 def _signed_list(der: bytes, issuer: x509.Certificate) -> bool:
     crl = _crl(der)
     try:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock, instant, moment
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import limits
 from deedbox.pdf.seal import gap, timestamp
 from deedbox.pdf.seal.der import Malformed
 from deedbox.pdf.verify import appended_revision, changes, extension, judge, sealed_form, signed_data

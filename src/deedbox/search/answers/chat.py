@@ -6,10 +6,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request
 from deedbox.kernel.errors import BadGateway, ErrorCode, ServiceError, Unavailable
 from deedbox.kernel.fairness import FairQueue
+from deedbox.search import limits
 from deedbox.search.endpoint import ModelEndpoint
 
 Take: TypeAlias = Callable[[str], bool]
@@ -120,7 +121,7 @@ class Chat:
             self._endpoint.at("chat/completions"),
             headers={**self._endpoint.headers, "accept": "text/event-stream"},
             body=msgspec.json.encode(asked),
-            seconds=limits.ANSWER_SECONDS if seconds is None else seconds,
+            seconds=shared_limits.ANSWER_SECONDS if seconds is None else seconds,
             limit=limits.CHAT_RESPONSE_BYTES,
             into=stream.read,
         )

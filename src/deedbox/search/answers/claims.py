@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.answers import sentences
 from deedbox.search.answers.support import Quote, Sentence, Source, check_sentence, uncited_sentence
 from deedbox.search.query.best_passages import Passage

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import log
 from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.traces import span
+from deedbox.search import limits
 from deedbox.search.answers import claims
 from deedbox.search.answers.extracts import extracts
 from deedbox.search.answers.support import Sentence

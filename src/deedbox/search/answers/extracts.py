@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.answers import sentences
 from deedbox.search.answers.support import Quote, Sentence
 from deedbox.search.query.best_passages import Passage

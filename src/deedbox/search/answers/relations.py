@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.answers import small_words
 from deedbox.search.answers.small_words import Language
 

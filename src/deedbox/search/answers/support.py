@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.answers import relations, sentences, small_words, word_lists
 from deedbox.search.answers.relations import ComparedReading
 from deedbox.search.answers.small_words import Language

@@ -5,8 +5,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
+from deedbox.search import limits
 from deedbox.search.conditions.store import IS_SEALED
 from deedbox.search.library.store import ANSWERING_COLUMNS, read_upload
 from deedbox.search.library.upload import Chunk, LibraryUpload

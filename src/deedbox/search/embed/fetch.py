@@ -15,11 +15,13 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from deedbox.kernel import limits, settings
+from deedbox.kernel import limits as shared_limits
+from deedbox.kernel import settings
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.log import redact
+from deedbox.search import limits
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -197,7 +199,7 @@ def _copy(packed: IO[bytes], target: Path, bound: int) -> None:
     target.parent.mkdir(exist_ok=True)
     left = bound
     with target.open("xb") as file:
-        while piece := packed.read(limits.MB):
+        while piece := packed.read(shared_limits.MB):
             left -= len(piece)
             if left < 0:
                 raise SetupError(f"The file {target.name} of the model is too large.", "Use another model.")

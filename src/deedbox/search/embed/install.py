@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.decoders import decoder
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, ServiceError
+from deedbox.search import limits
 from deedbox.search.embed import NO_PREFIXES, Prefixes, fetch, models, pack
 from deedbox.search.embed.fetch import Progress
 from deedbox.search.embed.models import Model
@@ -154,7 +155,7 @@ def _bounded(path: Path, bound: int) -> Path:
     except OSError as error:
         raise BadRequest(f"The model's folder {path.parent} has no {path.name}") from error
     if size > bound:
-        raise BadRequest(f"The model's {path.name} is larger than {bound // limits.MB} MB")
+        raise BadRequest(f"The model's {path.name} is larger than {bound // shared_limits.MB} MB")
     return path
 
 
@@ -224,9 +225,10 @@ def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int, p
 
 def _refuse_long(prefixes: Prefixes, engine: "LoadedModel") -> None:
     for prefix in (prefixes.query, prefixes.passage):
-        if len(prefix) > limits.MODEL_PREFIX_CHARS or engine.length(prefix) > engine.room // 2:
+        if len(prefix) > shared_limits.MODEL_PREFIX_CHARS or engine.length(prefix) > engine.room // 2:
             raise BadRequest(
-                f"The prefix {prefix[:40]!r} is too long: it may have {limits.MODEL_PREFIX_CHARS} characters and take"
+                f"The prefix {prefix[:40]!r} is too long: "
+                f"it may have {shared_limits.MODEL_PREFIX_CHARS} characters and take"
                 f" half of the {engine.room} tokens that the model reads at once. Give a shorter one"
             )
 

@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.search import limits
 from deedbox.search.embed import Role, recipe_name
 from deedbox.search.embed.models import GRAPH, Model
 from deedbox.search.embed.turns import EmbeddingTurns, Read, Share, WindowPart
@@ -118,5 +119,5 @@ def _kind(name: str, folder: Path, model: Model, *, nice: int, seconds: int) -> 
         seconds=seconds,
         # It reads no files, only text, and a query should not wait for the model to be loaded again.
         calls=limits.EMBED_CALLS,
-        idle_seconds=limits.SANDBOX_IDLE_SECONDS if nice else None,
+        idle_seconds=shared_limits.SANDBOX_IDLE_SECONDS if nice else None,
     )

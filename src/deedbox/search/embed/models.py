@@ -14,8 +14,8 @@ from typing import Literal
 import msgspec
 
 from deedbox.kernel.errors import NotFound, SetupError
-from deedbox.kernel.limits import MODEL_NAME_CHARS
 from deedbox.search.embed import NO_PREFIXES, Prefixes
+from deedbox.search.limits import MODEL_NAME_CHARS
 
 GRAPH, TOKENIZER, RECORD = "model.onnx", "tokenizer.json", "model.json"
 _CURRENT = "current"

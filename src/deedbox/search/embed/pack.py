@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.search import limits
 from deedbox.search.embed import fetch
 
 if TYPE_CHECKING:

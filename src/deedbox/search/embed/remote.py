@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request, TookTooLong
 from deedbox.kernel.errors import ServiceError, TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.search import limits
 from deedbox.search.embed import NO_PREFIXES, Prefixes, Role, recipe_name
 from deedbox.search.endpoint import ModelEndpoint
 from deedbox.search.library.upload import Chunk, Extraction

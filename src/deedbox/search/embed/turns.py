@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.embed.vectors import Vector, of_windows
 
 

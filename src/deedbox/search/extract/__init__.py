@@ -11,10 +11,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import ServiceError, Unavailable
 from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.search import limits
 from deedbox.search.extract.kinds import KINDS, PICTURES, check_content
 from deedbox.search.library.upload import Extraction
 
@@ -24,9 +25,9 @@ _HEAD_BYTES = 8
 class Packed(msgspec.Struct, frozen=True):
     """The size of a packed text."""
 
-    text_length: Annotated[int, Meta(ge=0, le=limits.EXTRACTED_CHARS)]
+    text_length: Annotated[int, Meta(ge=0, le=shared_limits.EXTRACTED_CHARS)]
     pages: Annotated[int, Meta(ge=0)] | None
-    hidden: Annotated[int, Meta(ge=0, le=limits.EXTRACTED_CHARS)] = 0
+    hidden: Annotated[int, Meta(ge=0, le=shared_limits.EXTRACTED_CHARS)] = 0
 
 
 class Damaged(ServiceError):
@@ -40,7 +41,7 @@ class _Marks(msgspec.Struct, frozen=True, array_like=True):
     page_starts: list[int] | None
     headings: list[tuple[int, str]]
     scanned: list[int] = []
-    hidden: Annotated[int, Meta(ge=0, le=limits.EXTRACTED_CHARS)] = 0
+    hidden: Annotated[int, Meta(ge=0, le=shared_limits.EXTRACTED_CHARS)] = 0
 
 
 _MARKS = msgspec.msgpack.Decoder(_Marks)
@@ -182,8 +183,8 @@ def pack_pieces(extraction: Extraction) -> Generator[bytes, None, Packed]:
     packer = zlib.compressobj(1)
     for part in (len(text).to_bytes(_HEAD_BYTES, "big"), text, marks):
         view = memoryview(part)
-        for start in range(0, len(view), limits.BLOB_CHUNK_BYTES):
-            if piece := packer.compress(view[start : start + limits.BLOB_CHUNK_BYTES]):
+        for start in range(0, len(view), shared_limits.BLOB_CHUNK_BYTES):
+            if piece := packer.compress(view[start : start + shared_limits.BLOB_CHUNK_BYTES]):
                 yield piece
     yield packer.flush()
     pages = None if extraction.page_starts is None else len(extraction.page_starts)
@@ -239,7 +240,7 @@ async def _inflated(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         rest = piece
         while rest and not opening.eof:
             try:
-                opened = opening.decompress(rest, limits.BLOB_CHUNK_BYTES)
+                opened = opening.decompress(rest, shared_limits.BLOB_CHUNK_BYTES)
             except zlib.error as error:
                 raise Damaged from error
             rest = opening.unconsumed_tail
@@ -260,7 +261,7 @@ def _is_sound(extraction: Extraction) -> bool:
     offsets = [offset for offset, _ in extraction.headings]
     length, scanned = len(extraction.text), extraction.scanned
     return (
-        length <= limits.EXTRACTED_CHARS
+        length <= shared_limits.EXTRACTED_CHARS
         and scanned == sorted(set(scanned))
         and (not scanned or 1 <= scanned[0] <= scanned[-1] <= len(starts))
         and "\x00" not in extraction.text

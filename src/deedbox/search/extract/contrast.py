@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TypeAlias
 
-from deedbox.kernel.limits import VISIBLE_CONTRAST
+from deedbox.search.limits import VISIBLE_CONTRAST
 
 Colour: TypeAlias = tuple[int, int, int]
 WHITE: Colour = (255, 255, 255)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from itertools import islice
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import CSV_FIELD_CHARS, CSV_SAMPLE_CHARS, CSV_SAMPLE_ROWS, CSV_WRITTEN_CHARS
+from deedbox.kernel.limits import CSV_SAMPLE_CHARS
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.table import column_names, write
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import CSV_FIELD_CHARS, CSV_SAMPLE_ROWS, CSV_WRITTEN_CHARS
 
 _DELIMITERS = ",;\t|"
 

@@ -10,13 +10,13 @@ from email.parser import BytesParser, HeaderParser
 from encodings.aliases import aliases
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import MESSAGE_ATTACHMENTS, MESSAGE_DEPTH, MESSAGE_PARTS
 from deedbox.search.extract import enclosed, html
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import damage_error
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import MESSAGE_ATTACHMENTS, MESSAGE_DEPTH, MESSAGE_PARTS
 
 _HEAD_LINE = re.compile(rb"From |[\x21-\x39\x3b-\x7e]*:|[\t ]")
 _STRUCTURE = re.compile(rb"multipart|message|boundary", re.IGNORECASE)

@@ -1,9 +1,9 @@
 """Files within a file: of an archive, or attached to a message. Each is read as if it had been uploaded."""
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import ENCLOSED_DEPTH
 from deedbox.search.extract.kinds import kind_of
 from deedbox.search.extract.text import TextBuilder, clean
+from deedbox.search.limits import ENCLOSED_DEPTH
 
 DEEP = f"The files in this file enclose one another more than {ENCLOSED_DEPTH} deep"
 

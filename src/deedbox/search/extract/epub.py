@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import CHAPTERS
 from deedbox.search.extract import html
 from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.package import OfficePackage, beside, open_package
 from deedbox.search.extract.text import TextBuilder
 from deedbox.search.extract.word_xml import parse
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import CHAPTERS
 
 _NOUN = "book"
 _TYPE = b"application/epub+zip"

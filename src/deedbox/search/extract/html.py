@@ -6,12 +6,12 @@ from contextlib import suppress
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import HTML_CHARSET_BYTES, HTML_DEPTH, HTML_HIDING_RULES, HTML_TAG_ATTRIBUTES
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.html_colours import Colours, Shade, declared
 from deedbox.search.extract.html_lines import Lines
 from deedbox.search.extract.text import clean
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import HTML_CHARSET_BYTES, HTML_DEPTH, HTML_HIDING_RULES, HTML_TAG_ATTRIBUTES
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([\w.:-]{1,40})", re.IGNORECASE)
 _TEXT = "-text"

@@ -11,14 +11,14 @@ from typing import NamedTuple, TypeAlias
 from PIL import ImageColor
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from deedbox.kernel.limits import (
+from deedbox.search.extract.contrast import OPAQUE, WHITE, Colour, is_unseen
+from deedbox.search.limits import (
     HTML_COLOUR_CHARS,
     HTML_COLOUR_MATCHES,
     HTML_COLOUR_RULES,
     HTML_COLOUR_STEPS,
     HTML_DEPTH,
 )
-from deedbox.search.extract.contrast import OPAQUE, WHITE, Colour, is_unseen
 
 BLACK: Colour = (0, 0, 0)
 _DECLARATION = re.compile(r"([a-z-]{1,30})\s{0,9}:([^;]{0,500})")

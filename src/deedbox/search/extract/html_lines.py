@@ -3,11 +3,11 @@
 import msgspec
 from selectolax.lexbor import LexborNode
 
-from deedbox.kernel.limits import HTML_COLSPAN, HTML_NUMBER_DIGITS
 from deedbox.search.extract.html_rows import HtmlCell, Row, lines_of
 from deedbox.search.extract.numerals import numeral
 from deedbox.search.extract.text import TextBuilder
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import HTML_COLSPAN, HTML_NUMBER_DIGITS
 
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _LISTS = {"ul", "ol", "dl"}

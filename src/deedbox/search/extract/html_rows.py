@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from deedbox.kernel.limits import HTML_COLUMNS
+from deedbox.search.limits import HTML_COLUMNS
 
 
 class HtmlCell(NamedTuple):

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import JSON_DEPTH, JSON_WRITTEN_BYTES
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.table import label_values
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import JSON_DEPTH, JSON_WRITTEN_BYTES
 
 _DEEP = f"The values of this JSON file are nested more than {JSON_DEPTH:,} deep"
 

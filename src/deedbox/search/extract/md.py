@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from deedbox.kernel.limits import HEADING_CHARS, HEADINGS
 from deedbox.search.extract.charset import decode
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import HEADING_CHARS, HEADINGS
 
 _ATX = re.compile(r" {0,3}#{1,6}(?:[ \t]+(.*))?")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")

@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from deedbox.kernel.limits import HIGHLIGHT_WORDS
+from deedbox.search.limits import HIGHLIGHT_WORDS
 
 BUILT_IN = {
     1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm",

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from deedbox.kernel.limits import WORD_STYLE_CHAIN
 from deedbox.search.extract.word_xml import local, value
+from deedbox.search.limits import WORD_STYLE_CHAIN
 
 _MARKS = (b'display="none"', b'visibility="', b'is-hidden="')
 _FAMILIES = {"p": "paragraph", "h": "paragraph", "span": "text", "table-cell": "table-cell"}

@@ -11,13 +11,8 @@ from contextlib import contextmanager
 from lxml import etree
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import (
-    PACKAGE_ENTRIES,
-    PACKAGE_PART_BYTES,
-    PACKAGE_PART_RATIO,
-    PACKAGE_PART_RATIO_FROM_BYTES,
-)
 from deedbox.search.extract.word_xml import damage_error, parse
+from deedbox.search.limits import PACKAGE_ENTRIES, PACKAGE_PART_BYTES, PACKAGE_PART_RATIO, PACKAGE_PART_RATIO_FROM_BYTES
 
 _DIRECTORY_ENTRY = b"PK\x01\x02"
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

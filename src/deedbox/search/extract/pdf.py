@@ -9,13 +9,13 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import PDF_PAGES
 from deedbox.search.extract import pdf_hidden
 from deedbox.search.extract.pdf_headings import HeadingLine, by_size, lines_of, outline, plain
 from deedbox.search.extract.pdf_order import in_reading_order, runs_right_to_left
 from deedbox.search.extract.pdf_tables import PdfTables
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import PDF_PAGES
 
 _HYPHEN = "\x02"
 """What PDFium writes for a hyphen at the end of a line, and no line end after it."""

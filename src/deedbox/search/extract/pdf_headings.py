@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from deedbox.kernel.limits import HEADING_CHARS, HEADINGS
+from deedbox.search.limits import HEADING_CHARS, HEADINGS
 
 _NUMBER = re.compile(r"[\d.]+\s+")
 _LARGER = 1.15

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from deedbox.kernel.limits import PDF_RULE_WIDTH
 from deedbox.search.extract.contrast import OPAQUE, WHITE, Colour, is_unseen
+from deedbox.search.limits import PDF_RULE_WIDTH
 
 _INVISIBLE = (raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP)
 _STROKED_ONLY = (raw.FPDF_TEXTRENDERMODE_STROKE, raw.FPDF_TEXTRENDERMODE_STROKE_CLIP)

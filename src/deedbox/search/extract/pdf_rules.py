@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from deedbox.kernel.limits import PDF_FORM_DEPTH, PDF_TABLE_STEPS
+from deedbox.search.limits import PDF_FORM_DEPTH, PDF_TABLE_STEPS
 
 _THIN = 4.0
 _SHORTEST = 4.0

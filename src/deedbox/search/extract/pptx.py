@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from lxml import etree
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import SLIDES
 from deedbox.search.extract import drawing
 from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.package import OfficePackage, open_package
 from deedbox.search.extract.text import TextBuilder
 from deedbox.search.extract.word_xml import local, parse, value
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import SLIDES
 
 _NOUN = "presentation"
 _NO_SLIDES = "a ZIP archive that is not a presentation"

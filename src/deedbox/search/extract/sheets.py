@@ -10,7 +10,6 @@ from lxml import etree
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetVisibleEnum
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import SHEETS
 from deedbox.search.extract import odf_hidden
 from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.package import OfficePackage, encryption_error, open_package
@@ -18,6 +17,7 @@ from deedbox.search.extract.table import write
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import damage_error, parse
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import SHEETS
 
 _NOUN = "workbook"
 _ODS = b"application/vnd.oasis.opendocument.spreadsheet"

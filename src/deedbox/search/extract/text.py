@@ -3,8 +3,9 @@
 import re
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import EXTRACTED_CHARS, HEADING_CHARS, HEADINGS
+from deedbox.kernel.limits import EXTRACTED_CHARS
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import HEADING_CHARS, HEADINGS
 
 _CONTROLS = dict.fromkeys({*range(32), 127} - {ord("\t"), ord("\n")})
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\ufeff\ud800-\udfff]+")

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from lxml import etree
 
-from deedbox.kernel.limits import WORD_STYLE_CHAIN
 from deedbox.search.extract.word_xml import local, value
+from deedbox.search.limits import WORD_STYLE_CHAIN
 
 _HEADING = re.compile(r"heading ?([1-9])")
 _HIDING = ("vanish", "specVanish")

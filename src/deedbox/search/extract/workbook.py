@@ -10,7 +10,6 @@ import msgspec
 from lxml import etree
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import SHEETS
 from deedbox.search.extract import number_format
 from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.package import OfficePackage, open_package
@@ -18,6 +17,7 @@ from deedbox.search.extract.table import write
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import damage_error, local, parse, refuse_document_type, value
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import SHEETS
 
 _NOUN = "workbook"
 _COLUMN = re.compile(r"[A-Z]{1,3}")

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from lxml import etree
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import XML_WRITTEN_BYTES
 from deedbox.search.extract.kinds import wrong_kind
 from deedbox.search.extract.table import label_values
 from deedbox.search.extract.text import TextBuilder, clean
 from deedbox.search.extract.word_xml import local
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import XML_WRITTEN_BYTES
 
 ENTITIES = "This XML file declares entities, which can do harm. Save it without them."
 

@@ -1,11 +1,11 @@
 """An archive of files, each under its name, as if it had been uploaded by itself; what cannot be read is named."""
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import ZIP_BYTES, ZIP_ENTRIES
 from deedbox.search.extract.enclosed import write
 from deedbox.search.extract.package import bomb, open_package
 from deedbox.search.extract.text import TextBuilder
 from deedbox.search.library.upload import Extraction
+from deedbox.search.limits import ZIP_BYTES, ZIP_ENTRIES
 
 _NOUN = "ZIP archive"
 _OF_THE_SYSTEM = ("__MACOSX/",)

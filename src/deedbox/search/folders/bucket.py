@@ -1,9 +1,9 @@
 """A folder in an S3-compatible store: the objects below a prefix. They are told apart by their ETag."""
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.s3.bucket import Bucket, StoredObject
 from deedbox.kernel.s3.failures import StoreRefused
+from deedbox.search import limits
 from deedbox.search.folders import Changed, FileReading, Listing, SeenFile, unfit
 from deedbox.search.library.upload import LibraryUpload
 

@@ -7,8 +7,9 @@ import stat
 from contextlib import closing
 from pathlib import Path
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.search import limits
 from deedbox.search.folders import Changed, FileReading, FolderAway, Listing, SeenFile, UnreadableFile, unfit
 from deedbox.search.library.upload import LibraryUpload
 
@@ -63,7 +64,7 @@ class LocalFolder:
     def identity(self, path: str, seen: SeenFile) -> str:
         digest = hashlib.sha256()
         with closing(self.open(path, seen)) as reading:
-            while piece := reading.read(limits.BLOB_CHUNK_BYTES):
+            while piece := reading.read(shared_limits.BLOB_CHUNK_BYTES):
                 digest.update(piece)
         return digest.hexdigest()
 

@@ -6,9 +6,10 @@ come at once; and a bucket gives none."""
 import asyncio
 from collections.abc import Callable
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import Clock, stopwatch
 from deedbox.kernel.errors import ServiceError
+from deedbox.search import limits
 from deedbox.search.folders import Listing, WatchedFolder
 from deedbox.search.folders.mirror import FolderSnapshot
 
@@ -24,7 +25,7 @@ class Lookout:
 
     async def first(self) -> FolderSnapshot:
         """What the folder shows, once it stands still, or does not after a while."""
-        return await self._next(limits.FOLDER_STILL_SECONDS)
+        return await self._next(shared_limits.FOLDER_STILL_SECONDS)
 
     async def next(self, away: Callable[[str], None]) -> FolderSnapshot:
         """What the folder shows once it has changed and stands still. A folder that is away may come back: why it is,
@@ -62,5 +63,5 @@ class Lookout:
     def _stands(self, now: Listing, before: Listing | None) -> bool:
         if before is not None or self._folder.is_whole:
             return self._folder.is_whole or now == before
-        young = self._clock.now().timestamp() - limits.FOLDER_STILL_SECONDS
+        young = self._clock.now().timestamp() - shared_limits.FOLDER_STILL_SECONDS
         return all(seen.modified < young for seen in now.files.values())

@@ -9,11 +9,12 @@ from contextlib import closing, contextmanager
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, NotFound, ServiceError, TooLarge, Unavailable
+from deedbox.search import limits
 from deedbox.search.extract.kinds import PICTURES, kind_of
 from deedbox.search.folders import FOLDER, PATH, Changed, Listing, SeenFile, WatchedFolder
 from deedbox.search.library import library, store
@@ -154,9 +155,9 @@ class Mirror:
     ) -> None:
         """Stores and parses the file, and hands it to `keep`."""
         kind = kind_of(path)
-        async with self._blobs.receive(limits.UPLOAD_BYTES) as incoming:
+        async with self._blobs.receive(shared_limits.UPLOAD_BYTES) as incoming:
             with closing(await asyncio.to_thread(folder.open, path, seen)) as reading:
-                while piece := await asyncio.to_thread(reading.read, limits.BLOB_CHUNK_BYTES):
+                while piece := await asyncio.to_thread(reading.read, shared_limits.BLOB_CHUNK_BYTES):
                     await incoming.write(piece)
             received = await incoming.finish()
             async with self._texts.parsed(self._reader.workspace_id, _name(path), kind, received) as file:
@@ -245,7 +246,7 @@ class _Comparison:
         self._report.waiting.append(path)
 
     async def _file(self, path: str, seen: SeenFile) -> None:
-        if seen.size_bytes > limits.UPLOAD_BYTES:
+        if seen.size_bytes > shared_limits.UPLOAD_BYTES:
             raise BadRequest(_TOO_LARGE)
         mark, reason = self._memory.refusals.get(path, ("", ""))
         if mark == seen.mark:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ErrorCode, ServiceError, Unavailable
+from deedbox.search import limits
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import tantivy
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import ChunkEntry, languages, wildcards
 
 _UNSPACED = (

@@ -13,7 +13,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import IndexUnusable, terms
 from deedbox.search.index.room import Column, GrowingColumns
 from deedbox.search.index.terms import ChunkTerms, Counts, Numbers

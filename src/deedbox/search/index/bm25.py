@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index.analysis import QueryTerm
 
 K1, B = 1.2, 0.75

@@ -6,7 +6,7 @@ from functools import cache
 
 import tantivy
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 
 ENGLISH = "en"
 _NAMES = {

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 import tantivy
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.search import limits
 from deedbox.search.index import ANYTHING, Candidate, Hit, IndexChange, IndexUnusable, Legs, Sieve, bits, files, lock
 from deedbox.search.index.batch import Batch, IndexStep
 from deedbox.search.index.bits import Floats, Vectors

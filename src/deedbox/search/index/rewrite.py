@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import files
 from deedbox.search.index.bits import Vectors
 from deedbox.search.index.files import IndexManifest, Tails

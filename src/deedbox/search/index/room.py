@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 
 Column: TypeAlias = NDArray[Any]
 

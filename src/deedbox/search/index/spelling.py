@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import analysis, languages
 
 Near: TypeAlias = Callable[[str, int], Mapping[str, int]]

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 
 Numbers = NDArray[np.uint32]
 Places = NDArray[np.int64]

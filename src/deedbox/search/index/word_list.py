@@ -5,7 +5,7 @@ from collections.abc import Collection
 import tantivy
 from tantivy import Occur, Query
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import spelling
 from deedbox.search.index.words import schema
 

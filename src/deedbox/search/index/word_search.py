@@ -13,7 +13,7 @@ import numpy as np
 import tantivy
 from tantivy import Occur, Query
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import ANYTHING, Sieve, bm25, spelling
 from deedbox.search.index.analysis import forms, query_terms
 from deedbox.search.index.languages import LATIN, mark

@@ -11,8 +11,8 @@ import msgspec
 import tantivy
 from tantivy import Query
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.search import limits
 from deedbox.search.index import IndexUnusable
 
 _ANALYSER = "deedbox"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeAlias
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import ErrorCode, Unavailable
+from deedbox.search import limits
 from deedbox.search.index import Index, IndexChange, Place
 
 Span: TypeAlias = tuple[int, int]

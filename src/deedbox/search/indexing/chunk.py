@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel.limits import CHUNK_TOKEN_CHARS, CHUNK_TOKENIZE_BATCH, CHUNK_TOKENIZE_CHARS
 from deedbox.search.library.upload import Chunk, Extraction
+from deedbox.search.limits import CHUNK_TOKEN_CHARS, CHUNK_TOKENIZE_BATCH, CHUNK_TOKENIZE_CHARS
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

@@ -5,10 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.errors import ServiceError
 from deedbox.kernel.jobs import LeaseLost, Work
+from deedbox.search import limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine, Serving
 from deedbox.search.indexing.scans import Scans
@@ -90,7 +91,7 @@ class DocumentRun(ABC):
 
     async def _report(self, doc_id: str, phase: Phase, pages: Pages | None = None) -> None:
         # Each report is a write: now and then is enough to look at, and to notice that the job was cancelled.
-        if stopwatch() - self._reported >= limits.PROGRESS_SECONDS:
+        if stopwatch() - self._reported >= shared_limits.PROGRESS_SECONDS:
             await self._progress(self._note(doc_id, phase, pages))
 
     async def _progress(self, note: str) -> None:

@@ -8,14 +8,15 @@ from datetime import datetime
 
 import msgspec
 
-from deedbox.kernel import jobs, limits, log
+from deedbox.kernel import jobs, log
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import NOTICES_MISSED, Tx
 from deedbox.kernel.errors import NotFound, ServiceError, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
 from deedbox.kernel.watches import Watches
-from deedbox.search import conditions
+from deedbox.search import conditions, limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import INDEX_JOB, SearchEngine, Serving
 from deedbox.search.indexing.embed_document import DocumentRun, EmbeddedChunks, Pages, Phase
@@ -122,9 +123,9 @@ def page(tx: Tx, reader: SearchReader, before: str | None, most: int) -> list[Jo
         return jobs.of_kind(tx, INDEX_JOB, reader.workspace_id, before, most)
     found = list[Job]()
     while len(found) < most:
-        some = jobs.of_kind(tx, INDEX_JOB, reader.workspace_id, before, limits.LIST_BATCH)
+        some = jobs.of_kind(tx, INDEX_JOB, reader.workspace_id, before, shared_limits.LIST_BATCH)
         found += [job for job in some if _sees(reader, job)]
-        if len(some) < limits.LIST_BATCH:
+        if len(some) < shared_limits.LIST_BATCH:
             break
         before = some[-1].id
     return found[:most]
@@ -182,7 +183,7 @@ class Ingest:
                 job = await self.engine.db.read(lambda tx: jobs.find(tx, job_id))
                 if job is None or job.state in ("done", "parked"):
                     return job
-                await watch.news(limits.JOB_WATCH_SECONDS)
+                await watch.news(shared_limits.JOB_WATCH_SECONDS)
 
     @contextlib.asynccontextmanager
     async def turn(self, upload_id: str) -> AsyncIterator[None]:

@@ -4,12 +4,14 @@ step, and the former chunks go."""
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from deedbox.kernel import jobs, limits, log
+from deedbox.kernel import jobs, log
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ServiceError, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, LeaseLost, Work
+from deedbox.search import limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import vectors_of
 from deedbox.search.engine import SearchEngine, Serving
@@ -166,7 +168,7 @@ def _plan_forgetting(tx: Tx, workspace_id: str | None, recipe: str, now: datetim
         jobs.NewJob(
             FORGET_JOB,
             {"recipe": recipe},
-            run_at=now + timedelta(seconds=limits.QUERY_SECONDS),
+            run_at=now + timedelta(seconds=shared_limits.QUERY_SECONDS),
             priority=jobs.BULK,
             unique_key=f"{FORGET_JOB}:{workspace_id}:{recipe}",
             workspace_id=workspace_id,

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import log
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed
-from deedbox.search import ocr
+from deedbox.search import limits, ocr
 from deedbox.search.extract.kinds import KINDS, PICTURES
 from deedbox.search.library import library
 from deedbox.search.library.library import TextCache

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from deedbox.kernel import limits, tasks
+from deedbox.kernel import tasks
+from deedbox.search import limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine, Serving
 

@@ -7,9 +7,10 @@ import itertools
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeAlias
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import log
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Unavailable
+from deedbox.search import limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.chunks.store import LogEntry
 from deedbox.search.index import ChunkEntry, Index, IndexChange, Indexes, IndexUnusable, IndexWarming, Place

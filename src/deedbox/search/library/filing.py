@@ -8,22 +8,27 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.collection import CollectionName
+from deedbox.search import limits
 from deedbox.search.library.upload import DEFAULT_COLLECTION, MetadataValue
 
 _VALUES = msgspec.json.Decoder(dict[str, MetadataValue])
 
-FileName = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
+FileName = Annotated[
+    str, Meta(min_length=1, max_length=shared_limits.FILENAME_CHARS, extra_json_schema=shared_limits.NO_NUL)
+]
 _MOST = limits.UPLOAD_NUMBER_MAX
-_Name = Annotated[str, Meta(min_length=1, max_length=limits.UPLOAD_VALUE_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
+_Name = Annotated[
+    str, Meta(min_length=1, max_length=shared_limits.UPLOAD_VALUE_NAME_CHARS, extra_json_schema=shared_limits.NO_NUL)
+]
 GivenValue = (
     bool
     | Annotated[int, Meta(ge=-_MOST, le=_MOST)]
     | Annotated[float, Meta(ge=-_MOST, le=_MOST)]
-    | Annotated[str, Meta(max_length=limits.UPLOAD_VALUE_CHARS, extra_json_schema=limits.NO_NUL)]
+    | Annotated[str, Meta(max_length=shared_limits.UPLOAD_VALUE_CHARS, extra_json_schema=shared_limits.NO_NUL)]
 )
-Metadata = Annotated[dict[_Name, GivenValue], Meta(max_length=limits.UPLOAD_VALUES)]
+Metadata = Annotated[dict[_Name, GivenValue], Meta(max_length=shared_limits.UPLOAD_VALUES)]
 
 Kind: TypeAlias = Literal["text", "number", "boolean", "date"]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)?)?")

@@ -9,7 +9,6 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET
 
-from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, Incoming, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import open_stream
@@ -17,6 +16,7 @@ from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, Conflict, LostFile, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
+from deedbox.search import limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.extract import Extractor, Packed, opened_text, pack_pieces, unpack
 from deedbox.search.extract.kinds import KINDS, PICTURES, FileKind, kind_of

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Row, Tx, Value, grams
+from deedbox.search import limits
 from deedbox.search.conditions import KINDS, METADATA, Condition
 from deedbox.search.conditions import store as conditions
 from deedbox.search.conditions.store import Where
@@ -375,7 +376,9 @@ def count_backlog(tx: Tx, reader: SearchReader) -> int:
     """Uploads that wait for an index run; counted no further than one beyond the bound."""
     there = _there_for(reader)
     waiting = f"select 1 from uploads u where {there.sql} and status = 'uploaded' limit :most"
-    row = tx.one(f"select count(*) from ({waiting}) as waiting", most=limits.UNINDEXED_COUNTED + 1, **there.values)
+    row = tx.one(
+        f"select count(*) from ({waiting}) as waiting", most=shared_limits.UNINDEXED_COUNTED + 1, **there.values
+    )
     return int(row[0]) if row else 0
 
 

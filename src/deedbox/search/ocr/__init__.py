@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 
 COMMAND = "deedbox model install ocr"
 MISSING = f"Images are read by OCR, which is not installed on this server. Its operator can install it: {COMMAND}"

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 
 Pixels: TypeAlias = NDArray[np.float32]
 Runs: TypeAlias = NDArray[np.int64]

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.sandbox import SandboxCall, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.search import limits
 from deedbox.search.embed.local import cores
 from deedbox.search.embed.models import OCR
 from deedbox.search.ocr import ScannedPage, model

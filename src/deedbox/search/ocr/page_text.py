@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.extract.text import clean
 from deedbox.search.ocr import SCALE, RecognisedWord, ScannedPage
 from deedbox.search.ocr.detect import LineBox

@@ -9,8 +9,9 @@ from typing import TypeAlias
 import pypdfium2 as pdfium
 from PIL import Image, ImageOps
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.pdf.intake.flatten_image import flat
+from deedbox.search import limits
 
 # A sandbox cannot load what an image is read with when it is first needed.
 Image.init()
@@ -57,7 +58,7 @@ def _drawn(document: pdfium.PdfDocument, number: int) -> Image.Image:
 
 def _frame(image: Image.Image, number: int) -> Image.Image:
     image.seek(number - 1)
-    if image.width * image.height > limits.CONVERT_IMAGE_PIXELS:
+    if image.width * image.height > shared_limits.CONVERT_IMAGE_PIXELS:
         raise ValueError("the image is too large")
     picture = flat(ImageOps.exif_transpose(image)).convert("RGB")
     scale = math.sqrt(limits.OCR_PAGE_PIXELS / (picture.width * picture.height))

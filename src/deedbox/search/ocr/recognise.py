@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.ocr.detect import LineBox, Pixels
 
 _HEIGHT = 48

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.traces import span
-from deedbox.search import conditions
+from deedbox.search import conditions, limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.chunks.store import AnsweringChunk
 from deedbox.search.conditions import Condition
@@ -40,7 +40,7 @@ Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
 
 class Question(msgspec.Struct, frozen=True):
     text: str
-    top_k: int = limits.TOP_K_DEFAULT
+    top_k: int = shared_limits.TOP_K_DEFAULT
     mode: Mode = "hybrid"
     doc_ids: frozenset[str] | None = None
     """Only these documents."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 
 _GAP = "…"
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import Candidate, Hit
 
 DENSE_WEIGHT = 0.55

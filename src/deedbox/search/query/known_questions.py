@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 
 if TYPE_CHECKING:
     from deedbox.search.index import Vector

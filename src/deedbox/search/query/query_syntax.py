@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.search.index import Sieve, wildcards
 
 _END = r"(?=[\s.,;:!?)]|$)"

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import log
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress, EgressFailed, EgressResponse, Request
 from deedbox.kernel.settings import Settings
+from deedbox.search import limits
 from deedbox.search.endpoint import headers
 
 _PATH = "/rerank"

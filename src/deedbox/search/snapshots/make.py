@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import log
 from deedbox.kernel.blobs import Blobs, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
@@ -20,6 +20,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
+from deedbox.search import limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine, Serving
 from deedbox.search.index import FORMAT, lock

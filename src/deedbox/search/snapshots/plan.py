@@ -3,9 +3,10 @@
 import functools
 from datetime import datetime
 
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Database, Tx
+from deedbox.search import limits
 from deedbox.search.index import FORMAT
 from deedbox.search.snapshots import store
 from deedbox.search.snapshots.store import KnownSnapshot, SnapshotStatus

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import log
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import LostFile, Unavailable
+from deedbox.search import limits
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.index import FORMAT, Index, IndexUnusable, Place
 from deedbox.search.index.folders import IndexFolders

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.sandbox import SandboxFailed
-from deedbox.signing import states
+from deedbox.signing import limits, states
 from deedbox.signing.action_context import SERVER, ActionContext, SigningServices, document_in
 from deedbox.signing.actions import send
 from deedbox.signing.actions.draw import draw_brought

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.sandbox import SandboxFailed
+from deedbox.signing import limits
 from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.actions.convert import DocumentPreparation
 from deedbox.signing.actions.create_from_template import draft_document, ready_of

@@ -7,13 +7,12 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.pdf.marks.marks import PageRect
-from deedbox.signing import sessions, states
+from deedbox.signing import limits, sessions, states
 from deedbox.signing.action_context import ActionContext, ActionScope, SigningServices
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions import create as creation

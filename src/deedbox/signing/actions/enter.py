@@ -6,12 +6,11 @@ import msgspec
 
 from deedbox import i18n
 from deedbox.i18n.refusals import refusal
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound, TooManyRequests
-from deedbox.signing import parties, sessions
+from deedbox.signing import limits, parties, sessions
 from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.model import Packet, Party, Signer, consent

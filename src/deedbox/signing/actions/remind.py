@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from deedbox.kernel import jobs, limits, zones
+from deedbox.kernel import jobs, zones
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import TooManyRequests
 from deedbox.kernel.jobs import Work
-from deedbox.signing import parties, sessions, states
+from deedbox.signing import limits, parties, sessions, states
 from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.actions.expire import is_due
 from deedbox.signing.model import Packet, Reminders, Signer
@@ -111,9 +112,9 @@ def _planned(packet: Packet, reminders: Reminders, now: datetime) -> Iterator[tu
 def by_day(at: datetime, zone: str | None) -> datetime:
     """The time, or the next morning if it is night there; UTC where the zone is not known."""
     local = at.astimezone(zones.zone(zone) if zone else UTC)
-    if limits.REMIND_FROM_HOUR <= local.hour < limits.REMIND_UNTIL_HOUR:
+    if shared_limits.REMIND_FROM_HOUR <= local.hour < shared_limits.REMIND_UNTIL_HOUR:
         return at
-    morning = local.replace(hour=limits.REMIND_FROM_HOUR, minute=0, second=0, microsecond=0, fold=0)
-    if local.hour >= limits.REMIND_UNTIL_HOUR:
+    morning = local.replace(hour=shared_limits.REMIND_FROM_HOUR, minute=0, second=0, microsecond=0, fold=0)
+    if local.hour >= shared_limits.REMIND_UNTIL_HOUR:
         morning += timedelta(days=1)
     return morning.astimezone(UTC)

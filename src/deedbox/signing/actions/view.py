@@ -1,8 +1,7 @@
 """View: the signer has the documents before them."""
 
-from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret, sha256
-from deedbox.signing import parties
+from deedbox.signing import limits, parties
 from deedbox.signing.action_context import ActionContext
 from deedbox.signing.actions.turn import Circumstances, is_shown
 from deedbox.signing.model import Document, Packet

@@ -9,11 +9,13 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.ids import new_id
+from deedbox.signing import limits
 from deedbox.signing.action_context import ActionContext, ActionScope, SigningServices
 from deedbox.signing.actions import create_from_template, send
 from deedbox.signing.actions.create_from_template import ReadyTemplate
@@ -160,13 +162,13 @@ class _Check:
         """Checks one row with each step."""
         for read in rows:
             self._total += 1
-            if self._total > limits.BULK_ROWS:
-                raise BadRequest(f"{read.place}: a bulk send has at most {limits.BULK_ROWS:,} rows")
+            if self._total > shared_limits.BULK_ROWS:
+                raise BadRequest(f"{read.place}: a bulk send has at most {shared_limits.BULK_ROWS:,} rows")
             one = self._row(read)
             if isinstance(one, CheckedRow):
                 self._found.append(one)
             else:
-                self._flaws += one[: limits.BULK_FLAWS - len(self._flaws)]
+                self._flaws += one[: shared_limits.BULK_FLAWS - len(self._flaws)]
             yield
 
     def report(self) -> RowsReport:
@@ -274,10 +276,10 @@ def _joined(ctx: ActionContext, known: BulkSend, new: NewBulkSend, plan: _Plan) 
 
 
 def _need_room(known: BulkSend, fresh: int) -> None:
-    if known.counts.total + fresh > limits.BULK_ROWS:
+    if known.counts.total + fresh > shared_limits.BULK_ROWS:
         raise BadRequest(
             f"{fresh} rows are new to the bulk send {known.name!r}, which has {known.counts.total} already; it can have"
-            f" {limits.BULK_ROWS:,}. Send them under another name."
+            f" {shared_limits.BULK_ROWS:,}. Send them under another name."
         )
 
 
@@ -296,10 +298,10 @@ def reopen(bulk_send: BulkSend, status: model.Status, counts: Counts, at: str) -
 
 def _twins(row: NewRow, twin: RowPosition) -> str:
     if row.key is not None:
-        return f"{row.key[: limits.MISTAKE_CHARS]!r} is the key of {twin} too"
+        return f"{row.key[: shared_limits.MISTAKE_CHARS]!r} is the key of {twin} too"
     return f"it says the same as {twin}; give both a key to send both"
 
 
 def _differs(row: CheckedRow, before: KnownRow) -> str:
     sent = f"was sent before, as {before.document_id}" if before.status == "sent" else "waits to be sent already"
-    return f"{row.key[: limits.MISTAKE_CHARS]!r} {sent}, with other content; give another key to send both"
+    return f"{row.key[: shared_limits.MISTAKE_CHARS]!r} {sent}, with other content; give another key to send both"

@@ -7,9 +7,10 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.rotation import EncryptedColumn
+from deedbox.signing import limits
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import (
     ExternalId,
@@ -28,9 +29,13 @@ from deedbox.signing.template import FromTemplate
 Status: TypeAlias = Literal["queued", "sending", "paused", "completed", "canceled"]
 RowStatus: TypeAlias = Literal["queued", "sent", "failed", "canceled"]
 Move: TypeAlias = Literal["send", "pause", "resume", "cancel", "retry", "add"]
-Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.BULK_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
-Key: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.BULK_KEY_CHARS, extra_json_schema=limits.NO_NUL)]
-Pace: TypeAlias = Annotated[int, Meta(ge=1, le=limits.BULK_ROWS_PER_MINUTE_MAX)]
+Name: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=shared_limits.BULK_NAME_CHARS, extra_json_schema=shared_limits.NO_NUL)
+]
+Key: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=limits.BULK_KEY_CHARS, extra_json_schema=shared_limits.NO_NUL)
+]
+Pace: TypeAlias = Annotated[int, Meta(ge=1, le=shared_limits.BULK_ROWS_PER_MINUTE_MAX)]
 
 MOVES: Final[dict[tuple[Status, Move], Status]] = {
     ("queued", "send"): "sending",
@@ -89,7 +94,7 @@ class NewRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Your own name for the row: under one key no bulk send sends twice. Made of what the row says unless given."""
     roles: People = {}
     """Who has each role of the template: a person, or a list of people."""
-    values: Annotated[dict[Label, FieldValue], Meta(max_length=limits.DOCUMENT_FIELDS)] = {}
+    values: Annotated[dict[Label, FieldValue], Meta(max_length=shared_limits.DOCUMENT_FIELDS)] = {}
     """What stands in fields, by their labels."""
     metadata: Metadata = {}
     """Your own names and values of the document."""
@@ -237,7 +242,7 @@ class ColumnChoice(Common, frozen=True, kw_only=True):
 
     name: Name
     rows_per_minute: Pace | None = None
-    meanings: Annotated[Sequence[str | None], Meta(max_length=limits.BULK_COLUMNS)]
+    meanings: Annotated[Sequence[str | None], Meta(max_length=shared_limits.BULK_COLUMNS)]
     """Of each column, as `columns` of the API names it; None for one to leave out."""
 
     def bulk_send(self, template_id: str) -> NewBulkSend:

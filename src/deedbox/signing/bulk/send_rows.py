@@ -9,13 +9,13 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import log
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Dialect, Tx
 from deedbox.kernel.errors import NotFound, ServiceError, Unavailable
 from deedbox.kernel.jobs import Work
-from deedbox.signing import sessions
+from deedbox.signing import limits, sessions
 from deedbox.signing.action_context import ActionContext, ActionScope, SigningServices
 from deedbox.signing.actions import create_from_template, send
 from deedbox.signing.actions.create_from_template import ReadyTemplate

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Row as DbRow
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.db.rows import insert, insert_all
 from deedbox.kernel.errors import Conflict
+from deedbox.signing import limits
 from deedbox.signing.bulk.model import (
     BulkSend,
     BulkUpload,

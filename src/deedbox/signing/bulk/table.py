@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import IO, NamedTuple, TextIO
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.signing import limits
 
 _SEPARATORS = ",;\t"
 _NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
@@ -45,7 +46,7 @@ def lines(file: IO[bytes]) -> Iterator[TableLine | UnreadableLine]:
 def _encoding(file: IO[bytes]) -> str:
     """The encoding in which all of the file is text; BadRequest, with the line, if there is none."""
     file.seek(0)
-    head = file.read(limits.CHARSET_SAMPLE_BYTES)
+    head = file.read(shared_limits.CHARSET_SAMPLE_BYTES)
     if not head:
         raise BadRequest("The CSV file is empty")
     if head.startswith(_ARCHIVE):
@@ -78,7 +79,7 @@ def _first_wrong(file: IO[bytes], encoding: str) -> int | None:
     file.seek(0)
     decoder, line, ended = codecs.getincrementaldecoder(encoding)(), 1, False
     while not ended:
-        piece = file.read(limits.BLOB_CHUNK_BYTES)
+        piece = file.read(shared_limits.BLOB_CHUNK_BYTES)
         ended = not piece
         try:
             text = decoder.decode(piece, final=ended)
@@ -90,7 +91,7 @@ def _first_wrong(file: IO[bytes], encoding: str) -> int | None:
 
 def _separator(text: TextIO) -> tuple[str, int]:
     """What separates cells, and how many lines stand above the headings: `sep=;`, as spreadsheets write it."""
-    first = text.readline(limits.CSV_SAMPLE_CHARS)
+    first = text.readline(shared_limits.CSV_SAMPLE_CHARS)
     declared = first.rstrip("\r\n")
     if len(declared) == 5 and declared.lower().startswith("sep=") and declared[4] in _SEPARATORS:
         return declared[4], 1
@@ -105,7 +106,7 @@ def _width(headings: str, separator: str) -> int:
 
 
 def _read(text: TextIO, separator: str, skipped: int) -> Iterator[TableLine | UnreadableLine]:
-    csv.field_size_limit(limits.BULK_CELL_CHARS)  # no other part of the server reads CSV
+    csv.field_size_limit(shared_limits.BULK_CELL_CHARS)  # no other part of the server reads CSV
     for _ in range(skipped):
         text.readline()
     source = _Source(text, skipped)
@@ -119,8 +120,8 @@ def _read(text: TextIO, separator: str, skipped: int) -> Iterator[TableLine | Un
         except (csv.Error, _NotText) as error:
             yield UnreadableLine(begins, _reason(error, begins, source.number))
             continue
-        if len(cells) > limits.BULK_COLUMNS:
-            yield UnreadableLine(begins, f"more than {limits.BULK_COLUMNS} columns")
+        if len(cells) > shared_limits.BULK_COLUMNS:
+            yield UnreadableLine(begins, f"more than {shared_limits.BULK_COLUMNS} columns")
         elif any(map(str.strip, cells)):
             yield TableLine(begins, cells)
 
@@ -172,6 +173,6 @@ def _reason(error: Exception, begins: int, ends: int) -> str:
         return "a quotation mark is opened and never closed, so the rest of the file was not read"
     unread = f"; lines {begins} to {ends} were not read" if ends > begins else ""
     if "field larger" in str(error):
-        most = limits.BULK_CELL_CHARS
+        most = shared_limits.BULK_CELL_CHARS
         return f"a cell is longer than {most:,} characters (is a quotation mark unclosed?){unread}"
     return f"{error}{unread}" if isinstance(error, _NotText) else f"it cannot be read as CSV: {error}{unread}"

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Iterator
 from typing import TypeVar
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.in_flight import RequestsInFlight
+from deedbox.signing import limits
 
 T = TypeVar("T")
 

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import ValueCipher
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.rotation import EncryptedColumn
+from deedbox.signing import limits
 from deedbox.signing.action_context import ActionContext, SigningServices
 from deedbox.signing.bulk import accept, columns, store, table
 from deedbox.signing.bulk.accept import RowsReport, Start
@@ -153,7 +154,9 @@ def _by_heading(headings: Sequence[str], meanings: Sequence[str | None]) -> Mapp
     meant = dict(zip(headings, meanings, strict=True))
     for heading, meaning in zip(headings, meanings, strict=True):
         if meant[heading] != meaning:
-            raise BadRequest(f"Two columns are called {heading[: limits.MISTAKE_CHARS]!r}. Give each its own heading.")
+            raise BadRequest(
+                f"Two columns are called {heading[: shared_limits.MISTAKE_CHARS]!r}. Give each its own heading."
+            )
     return meant
 
 

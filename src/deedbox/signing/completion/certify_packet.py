@@ -5,14 +5,14 @@ from datetime import datetime
 
 import msgspec
 
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
 from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, ServiceError
 from deedbox.kernel.jobs import Work
-from deedbox.signing import parties
+from deedbox.signing import limits, parties
 from deedbox.signing.action_context import SERVER, ActionContext, SigningServices, shown_packet
 from deedbox.signing.completion import facts, verify_sealed
 from deedbox.signing.completion.announce import announce

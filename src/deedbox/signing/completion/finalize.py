@@ -8,14 +8,15 @@ import msgspec
 
 from deedbox.evidence import file as evidence
 from deedbox.evidence.chain import TrailEntry
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.jobs import Work
-from deedbox.signing import parties, states
+from deedbox.signing import limits, parties, states
 from deedbox.signing.action_context import SERVER, ActionContext, SigningServices, document_in
 from deedbox.signing.completion import certify_packet, facts, upgrade, verify_sealed
 from deedbox.signing.completion.announce import announce
@@ -119,19 +120,19 @@ class Finalize:
     async def _marked(self, known: Facts, images: Mapping[str, bytes], held: AsyncExitStack) -> Blob:
         """The paper with every mark on its pages."""
         paper = await self._joined(known, held) if known.attached else known.paper
-        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+        incoming = await held.enter_async_context(self._blobs.receive(shared_limits.PREPARED_FILE_BYTES))
         async with open_stream(self._blobs, paper) as data:
             await self._services.workshop.mark(data, marks(known, images), incoming.write)
         return await incoming.lend()
 
     async def _joined(self, known: Facts, held: AsyncExitStack) -> Blob:
         """The paper with what the signers have attached behind it: its own pages keep their numbers."""
-        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+        incoming = await held.enter_async_context(self._blobs.receive(shared_limits.PREPARED_FILE_BYTES))
         await join(self._blobs, self._services.workshop, [known.paper, *known.attached], incoming.write)
         return await incoming.lend()
 
     async def _kept(self, content: bytes, held: AsyncExitStack) -> ReceivedBlob:
-        incoming = await held.enter_async_context(self._blobs.receive(limits.EVIDENCE_BYTES))
+        incoming = await held.enter_async_context(self._blobs.receive(shared_limits.EVIDENCE_BYTES))
         await incoming.write(content)
         return await incoming.finish()
 

@@ -12,7 +12,8 @@ import msgspec
 from deedbox.authority import pkcs11
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.evidence import file as evidence
-from deedbox.kernel import limits, log
+from deedbox.kernel import limits as shared_limits
+from deedbox.kernel import log
 from deedbox.kernel.blobs import Blob, Blobs, Incoming, ReceivedBlob
 from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import Clock
@@ -21,6 +22,7 @@ from deedbox.pdf.pdf_sandbox import PdfSandbox
 from deedbox.pdf.seal import pades as seal
 from deedbox.pdf.seal.pades import Part, PendingSignature, PreparedSeal, SealIdentity, SealParameters
 from deedbox.pdf.seal.timestamp import Timestamper
+from deedbox.signing import limits
 from deedbox.signing.model import Seal
 
 
@@ -129,7 +131,7 @@ async def _signed(digest: bytes, identity: SealIdentity) -> PendingSignature:
 def _order(
     identity: SealIdentity, own: Timestamper, request: SealRequest, now: datetime, *, asked: bool
 ) -> SealParameters:
-    token_bytes = max(own.most_bytes, limits.TSA_TOKEN_BYTES) if asked else own.most_bytes
+    token_bytes = max(own.most_bytes, shared_limits.TSA_TOKEN_BYTES) if asked else own.most_bytes
     return SealParameters(
         room=seal.room_for(identity, token_bytes),
         signed_at=now,

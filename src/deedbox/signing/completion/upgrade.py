@@ -12,7 +12,8 @@ import msgspec
 
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.evidence import file as evidence
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blob, ReceivedBlob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
@@ -22,6 +23,7 @@ from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.pdf.seal import timestamp, timestamp_again
 from deedbox.pdf.seal.timestamp_again import LastSeal
 from deedbox.pdf.verify.report import VerificationReport
+from deedbox.signing import limits
 from deedbox.signing.action_context import SERVER, ActionContext, SigningServices, document_of
 from deedbox.signing.completion import certify_packet, verify_sealed
 from deedbox.signing.completion.certificate import Certified
@@ -111,11 +113,11 @@ class Upgrade:
         self, found: _Degraded, file: Blob, report: VerificationReport, held: AsyncExitStack
     ) -> ReceivedBlob:
         """The evidence file, which names the new file beside the one before, vouched for anew."""
-        told = evidence.parse(await self._blobs.read(found.evidence.location, limits.EVIDENCE_BYTES))
+        told = evidence.parse(await self._blobs.read(found.evidence.location, shared_limits.EVIDENCE_BYTES))
         files = [*told.seal.files, verify_sealed.as_evidence(file, report)]
         told = msgspec.structs.replace(told, seal=msgspec.structs.replace(told.seal, files=files))
         identity = await self._services.certificates.seal_identity(found.document.workspace_id)
-        incoming = await held.enter_async_context(self._blobs.receive(limits.EVIDENCE_BYTES))
+        incoming = await held.enter_async_context(self._blobs.receive(shared_limits.EVIDENCE_BYTES))
         await incoming.write(await signed_evidence(told, identity))
         return await incoming.finish()
 
@@ -136,7 +138,7 @@ class Upgrade:
             return token
 
     async def _gap(self, file: Blob) -> LastSeal:
-        before = max(0, file.size_bytes - limits.SEAL_TAIL_BYTES)
+        before = max(0, file.size_bytes - shared_limits.SEAL_TAIL_BYTES)
         tail = [piece async for piece in self._blobs.open_range(file.location, before, file.size_bytes - before)]
         return timestamp_again.last_seal(b"".join(tail), before)
 

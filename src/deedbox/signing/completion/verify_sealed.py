@@ -11,7 +11,7 @@ from deedbox.authority import Trusted
 from deedbox.evidence import chain
 from deedbox.evidence import file as evidence
 from deedbox.evidence.chain import TrailEntry
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.blobs.stream import open_stream
 from deedbox.kernel.clock import instant
@@ -25,6 +25,7 @@ from deedbox.pdf.verify import report as reports
 from deedbox.pdf.verify.judge import Anchors
 from deedbox.pdf.verify.report import Checks, VerificationReport
 from deedbox.pdf.verify.sealed_form import SealedForm
+from deedbox.signing import limits
 from deedbox.signing.action_context import SigningServices
 from deedbox.signing.model import Document
 from deedbox.signing.store import audit, documents, sealed
@@ -59,7 +60,7 @@ async def own_report(
 
     Not in a sandbox: of a stranger's bytes nothing is read but their hash, and the revision after them is read by the
     strict reader alone, which is ours and pure Python. The file is never held whole."""
-    start = max(0, file.size_bytes - limits.SEAL_TAIL_BYTES - limits.KB)
+    start = max(0, file.size_bytes - shared_limits.SEAL_TAIL_BYTES - shared_limits.KB)
     tail = b"".join([piece async for piece in blobs.open_range(file.location, start, file.size_bytes - start)])
     try:
         form = await _worked(len(tail), sealed_form.read, tail, start)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.constraints import Constraint
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing import answers, pattern
+from deedbox.signing import answers, limits, pattern
 from deedbox.signing.model import Field
 from deedbox.signing.new_document import CHOICES, GROUPED, NOT_FIXED, NOT_PREFILLED, SIGNING_DATE, TEXT_ONLY, NewField
 from deedbox.signing.show_if import FILLED_FOR_THEM, describe, waited_for
@@ -98,7 +98,7 @@ def _check_patterns(fields: Sequence[Field]) -> None:
     for field in fields:
         if field.pattern is not None:
             texts = 1 + len(waited.get(field.id, ()))
-            work += texts * pattern.work(field.pattern, field.max_length or limits.FIELD_VALUE_CHARS)
+            work += texts * pattern.work(field.pattern, field.max_length or shared_limits.FIELD_VALUE_CHARS)
         if work > limits.DOCUMENT_PATTERN_WORK:
             raise BadRequest(
                 f"{describe(field)}: up to here, the patterns of the document take too long to be matched. Give their"

@@ -10,13 +10,14 @@ from litestar.params import JSONBody
 from litestar.response import ServerSentEvent, ServerSentEventMessage
 from msgspec import Meta
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.errors import ServiceError
 from deedbox.search.answers.draft import AnswerDraft, DraftedAnswer
 from deedbox.search.answers.support import Sentence
 from deedbox.search.query.best_passages import Mode
+from deedbox.web import limits
 from deedbox.web.api_search.filters import QueryFilter
 from deedbox.web.api_search.query import DocId, NewQuery, QueryText, ResultChunk, question, result
 from deedbox.web.http import context
@@ -33,13 +34,15 @@ _ASKS = Requirement("key", scope="search:query", repeats=True)
 class NewAnswer(msgspec.Struct, forbid_unknown_fields=True):
     query: QueryText
     """The question, in 1 to {QUERY_CHARS} characters."""
-    top_k: Annotated[int, Meta(ge=1, le=limits.ANSWER_PASSAGES_MAX)] | None = None
+    top_k: Annotated[int, Meta(ge=1, le=shared_limits.ANSWER_PASSAGES_MAX)] | None = None
     """How many passages the answer may be written from; {ANSWER_PASSAGES} by default."""
     mode: Mode = "hybrid"
     """What decides which passages: meaning and words, or one of them."""
     doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.QUERY_DOC_IDS)] | None = None
     """Only these documents, each of which must exist."""
-    collections: Annotated[list[CollectionName], Meta(min_length=1, max_length=limits.QUERY_COLLECTIONS)] | None = None
+    collections: (
+        Annotated[list[CollectionName], Meta(min_length=1, max_length=shared_limits.QUERY_COLLECTIONS)] | None
+    ) = None
     """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
@@ -99,7 +102,7 @@ async def answer(request: AnyRequest, data: JSONBody[NewAnswer]) -> Response[Ans
     """With `stream` as server-sent events: `passages`, then `sentence` for each, at last `end` with the whole answer,
     or `error`."""
     here, begun = context.of(request), stopwatch()
-    here.take_time(limits.QUERY_SECONDS + limits.ANSWER_SECONDS)
+    here.take_time(shared_limits.QUERY_SECONDS + shared_limits.ANSWER_SECONDS)
     wanted = NewQuery(
         data.query,
         data.top_k or limits.ANSWER_PASSAGES,

@@ -11,7 +11,7 @@ from litestar.params import FromPath, JSONBody
 from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
@@ -23,6 +23,7 @@ from deedbox.search.library.reader import SearchReader
 from deedbox.search.library.store import UploadSummary
 from deedbox.search.library.upload import LibraryUpload, MetadataValue, Status
 from deedbox.search.ocr import COMMAND
+from deedbox.web import limits
 from deedbox.web.http import body, context, multipart, once, openapi, upload, write_back
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.auth import requires
@@ -121,15 +122,16 @@ _FILED_FORM: dict[str, Any] = {
             "collection": {
                 "type": "string",
                 "minLength": 1,
-                "maxLength": limits.COLLECTION_CHARS,
-                "pattern": limits.COLLECTION_PATTERN,
+                "maxLength": shared_limits.COLLECTION_CHARS,
+                "pattern": shared_limits.COLLECTION_PATTERN,
                 "description": "The collection to put it into; by default `default`, or the first of the key's own"
                 " where that is not among them.",
             },
             "metadata": {
                 "type": "string",
                 "maxLength": limits.SIGNING_FORM_BYTES,
-                "description": f"A JSON object of at most {limits.UPLOAD_VALUES} values by name: texts, ISO dates,"
+                "description": f"A JSON object of at most {shared_limits.UPLOAD_VALUES} values by name: "
+                "texts, ISO dates,"
                 ' numbers, true or false, such as `{"year": 2026, "kind": "lease"}`.',
             },
         },
@@ -205,7 +207,7 @@ async def _in_pieces(here: Context, after: str | None, collection: str | None) -
     reader, recipe = here.reader, here.deedbox.search.recipe
 
     def batch(tx: Tx) -> list[UploadSummary]:
-        return library.page(tx, reader, after, limits.LIST_BATCH, collection)
+        return library.page(tx, reader, after, shared_limits.LIST_BATCH, collection)
 
     begun, count = _encode(DocumentList([], 0, False, None)).partition(b"]")[0], 0
     while found := await here.deedbox.db.read_aside(batch):

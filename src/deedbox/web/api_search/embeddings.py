@@ -9,8 +9,9 @@ from litestar import Response, post
 from litestar.params import JSONBody
 from msgspec import Meta
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.auth import requires
 from deedbox.web.http.context import AnyRequest
@@ -23,8 +24,8 @@ COMPRESSION_RATIO = 32
 """A float of 32 bits becomes one bit."""
 CHARS_PER_TOKEN = 4
 
-Text = Annotated[str, Meta(min_length=1, max_length=limits.EMBED_CHARS, extra_json_schema=limits.NO_NUL)]
-Name = Annotated[str, Meta(max_length=limits.FILTER_CHARS, extra_json_schema=limits.NO_NUL)]
+Text = Annotated[str, Meta(min_length=1, max_length=limits.EMBED_CHARS, extra_json_schema=shared_limits.NO_NUL)]
+Name = Annotated[str, Meta(max_length=shared_limits.FILTER_CHARS, extra_json_schema=shared_limits.NO_NUL)]
 
 
 class NewEmbedding(msgspec.Struct, forbid_unknown_fields=True):
@@ -140,7 +141,7 @@ async def openai_embeddings(request: AnyRequest, data: JSONBody[NewEmbeddings]) 
 async def _vectors(request: AnyRequest, texts: list[str]) -> "Vectors":
     here = context.of(request)
     if here.deadline is not None:
-        here.deadline.reschedule(asyncio.get_running_loop().time() + limits.QUERY_SECONDS)
+        here.deadline.reschedule(asyncio.get_running_loop().time() + shared_limits.QUERY_SECONDS)
     return await here.deedbox.search.embedders.need().embed(texts, urgent=True, caller=here.holder)
 
 

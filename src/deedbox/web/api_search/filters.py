@@ -8,20 +8,27 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.constraints import LEFT_OUT, SENT, Constraint, Constraints, Is
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.conditions import METADATA, Condition, Either, Every, Not, Op, compare
 from deedbox.search.library.filing import GivenValue
 from deedbox.search.library.upload import MetadataValue
+from deedbox.web import limits
 from deedbox.web.http import timestamps
 
-Text = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
+Text = Annotated[
+    str, Meta(min_length=1, max_length=shared_limits.FILENAME_CHARS, extra_json_schema=shared_limits.NO_NUL)
+]
 Moment = Annotated[datetime, Meta(tz=True)]
 Field = Annotated[
     str,
-    Meta(min_length=1, max_length=len(METADATA) + limits.UPLOAD_VALUE_NAME_CHARS, extra_json_schema=limits.NO_NUL),
+    Meta(
+        min_length=1,
+        max_length=len(METADATA) + shared_limits.UPLOAD_VALUE_NAME_CHARS,
+        extra_json_schema=shared_limits.NO_NUL,
+    ),
 ]
 Some = Annotated[list["QueryFilter"], Meta(min_length=1, max_length=limits.FILTER_PARTS)]
 Values = Annotated[list[GivenValue], Meta(min_length=1, max_length=limits.COMPARED_VALUES)]

@@ -11,7 +11,7 @@ from litestar.params import FromPath
 from litestar.response import ServerSentEvent, ServerSentEventMessage
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, ServiceError, TimedOut
@@ -22,6 +22,7 @@ from deedbox.search.indexing.embed_document import Phase
 from deedbox.search.indexing.ingest import Failure
 from deedbox.search.library import library
 from deedbox.search.library.reader import SearchReader
+from deedbox.web import limits
 from deedbox.web.api_search.query import DocId
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
@@ -38,7 +39,7 @@ RunStatus: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled
 
 
 class IndexOrder(msgspec.Struct, forbid_unknown_fields=True):
-    doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.INDEX_DOC_IDS)] | UnsetType = UNSET
+    doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=shared_limits.INDEX_DOC_IDS)] | UnsetType = UNSET
     """Only these documents; without it, all that were uploaded."""
 
 
@@ -270,7 +271,7 @@ async def _events(deedbox: Installation, reader: SearchReader, job_id: str) -> A
                 yield ServerSentEventMessage(comment="still running")
             if ended:
                 return
-            await watch.news(limits.JOB_WATCH_SECONDS)
+            await watch.news(shared_limits.JOB_WATCH_SECONDS)
 
 
 def run(job: Job) -> Run:

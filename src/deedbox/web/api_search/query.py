@@ -8,7 +8,7 @@ from litestar import Response, post
 from litestar.params import JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.collection import CollectionName
 from deedbox.kernel.constraints import Constraints, never_with
@@ -26,6 +26,7 @@ from deedbox.search.query.best_passages import Answered, Mode, Passage, Question
 from deedbox.search.query.facets import Count, Facets
 from deedbox.search.query.query_syntax import replace_words
 from deedbox.search.query.receipt import ReceiptQuery
+from deedbox.web import limits
 from deedbox.web.api_search.filters import Field, QueryFilter, condition
 from deedbox.web.http import context
 from deedbox.web.http.auth import requires
@@ -35,9 +36,9 @@ from deedbox.web.http.openapi import ALSO
 from deedbox.web.http.query import QUERY
 
 _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
-DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
+DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=shared_limits.NO_NUL)]
 QueryText = Annotated[
-    str, Meta(extra_json_schema={"minLength": 1, "maxLength": limits.QUERY_CHARS, "pattern": _NOT_BLANK})
+    str, Meta(extra_json_schema={"minLength": 1, "maxLength": shared_limits.QUERY_CHARS, "pattern": _NOT_BLANK})
 ]
 
 
@@ -49,17 +50,19 @@ class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     -"phrase" must not; word* stands for the {PREFIX_WORDS} words that begin so and are in most documents; filename:part
     and title:part must be part of the document's name or title, heading:part of the heading that the passage stands
     under; other signs are plain text."""
-    top_k: Annotated[int, Meta(ge=1, le=limits.TOP_K_MAX)] | None = None
+    top_k: Annotated[int, Meta(ge=1, le=shared_limits.TOP_K_MAX)] | None = None
     """How many passages; {TOP_K_DEFAULT} by default."""
     mode: Mode = "hybrid"
     """What decides: meaning and words, or one of them."""
     doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.QUERY_DOC_IDS)] | None = None
     """Only these documents, each of which must exist."""
-    collections: Annotated[list[CollectionName], Meta(min_length=1, max_length=limits.QUERY_COLLECTIONS)] | None = None
+    collections: (
+        Annotated[list[CollectionName], Meta(min_length=1, max_length=shared_limits.QUERY_COLLECTIONS)] | None
+    ) = None
     """Only documents in one of these collections."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
-    offset: Annotated[int, Meta(ge=0, le=limits.QUERY_OFFSET_MAX)] = 0
+    offset: Annotated[int, Meta(ge=0, le=shared_limits.QUERY_OFFSET_MAX)] = 0
     """How many of the best to pass over."""
     group_by: Literal["document"] | None = None
     """The best passage of each document, instead of all passages."""
@@ -174,7 +177,7 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     here = context.of(request)
     begun = stopwatch()
     if here.deadline is not None:
-        here.deadline.reschedule(asyncio.get_running_loop().time() + limits.QUERY_SECONDS)
+        here.deadline.reschedule(asyncio.get_running_loop().time() + shared_limits.QUERY_SECONDS)
     asked = question(data, here.holder)
     workspace = here.caller.workspace_id
     keyed = "idempotency-key" in request.headers
@@ -216,12 +219,12 @@ async def _with_receipt(here: Context, asked: ReceiptQuery, made: QueryAnswer) -
 def question(data: NewQuery, caller: str) -> Question:
     """What is asked, by whom."""
     text = data.query.strip()
-    if not 1 <= len(text) <= limits.QUERY_CHARS:
-        raise BadRequest(f"query: it must have 1 to {limits.QUERY_CHARS} characters")
+    if not 1 <= len(text) <= shared_limits.QUERY_CHARS:
+        raise BadRequest(f"query: it must have 1 to {shared_limits.QUERY_CHARS} characters")
     facets.check_fields(data.facets or [])
     return Question(
         text=text,
-        top_k=data.top_k or limits.TOP_K_DEFAULT,
+        top_k=data.top_k or shared_limits.TOP_K_DEFAULT,
         mode=data.mode,
         doc_ids=None if data.doc_ids is None else frozenset(data.doc_ids),
         condition=_condition(data),

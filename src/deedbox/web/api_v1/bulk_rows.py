@@ -8,9 +8,9 @@ from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, UnsetType
 
-from deedbox.kernel import limits
 from deedbox.signing.bulk import moves, results, store
 from deedbox.signing.bulk.model import Row, RowStatus
+from deedbox.web import limits
 from deedbox.web.http import context, openapi
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.auth import requires

@@ -8,13 +8,13 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 from msgspec import UNSET, UnsetType
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.signing.action_context import ActionContext
 from deedbox.signing.bulk import accept, moves, store
 from deedbox.signing.bulk.model import BulkSend, Counts, Flaw, Status
 from deedbox.signing.model import Message, Reminders
+from deedbox.web import limits
 from deedbox.web.api_v1 import bulk_upload
 from deedbox.web.api_v1.bulk_upload import NewBulkSendBody
 from deedbox.web.http import context, multipart, once, openapi

@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Meta
 from multipart import MultipartSegment
 
-from deedbox.kernel import limits, validation_errors
+from deedbox.kernel import limits as shared_limits
+from deedbox.kernel import validation_errors
 from deedbox.kernel.blobs.local import disk
 from deedbox.kernel.constraints import LEFT_OUT, SENT, Constraint, Constraints
 from deedbox.kernel.errors import BadRequest, TooLarge
@@ -19,6 +20,7 @@ from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import columns
 from deedbox.signing.bulk.columns import KnownColumns
 from deedbox.signing.bulk.model import FORMULA, NO_FORMULA, Flaw, NewBulkSend, NewRow, ReadRow, is_formula, people
+from deedbox.web import limits
 from deedbox.web.http import body, context, multipart
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.json_items import items
@@ -44,11 +46,13 @@ WITH_FILE: dict[str, Any] = {
         "additionalProperties": False,
     }
 }
-Heading: TypeAlias = Annotated[str, Meta(max_length=limits.BULK_CELL_CHARS, extra_json_schema=limits.NO_NUL)]
+Heading: TypeAlias = Annotated[
+    str, Meta(max_length=shared_limits.BULK_CELL_CHARS, extra_json_schema=shared_limits.NO_NUL)
+]
 
 
 class _WithColumns(NewBulkSend, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    columns: Annotated[dict[Heading, Heading | None], Meta(max_length=limits.BULK_COLUMNS)] = {}  # noqa: RUF012
+    columns: Annotated[dict[Heading, Heading | None], Meta(max_length=shared_limits.BULK_COLUMNS)] = {}  # noqa: RUF012
     """With a CSV file: what its headings mean, such as `{"E-mail": "Tenant.email"}`; null for a column to leave out."""
 
 
@@ -59,7 +63,7 @@ ROWS = Constraint("Send `rows`, unless they come as a CSV file in a form.", ({"r
 class NewBulkSendBody(_WithColumns, frozen=True, forbid_unknown_fields=True, kw_only=True):
     constraints: ClassVar[Constraints] = (ROWS, NO_COLUMNS)
 
-    rows: Annotated[Sequence[NewRow], Meta(max_length=limits.BULK_ROWS)] = []
+    rows: Annotated[Sequence[NewRow], Meta(max_length=shared_limits.BULK_ROWS)] = []
     """One document each; or they come as a CSV file in a form."""
 
 
@@ -124,7 +128,7 @@ async def _form(request: AnyRequest, file: IO[bytes]) -> BulkUploadRequest:
     async def write(data: bytes) -> None:
         hashed.update(data)
         if file.tell() + len(data) > limits.BULK_BYTES:
-            raise TooLarge(f"The CSV file may have {limits.BULK_BYTES // limits.MB} MB")
+            raise TooLarge(f"The CSV file may have {limits.BULK_BYTES // shared_limits.MB} MB")
         with disk():
             await asyncio.to_thread(file.write, data)
 

@@ -6,8 +6,9 @@ import msgspec
 from litestar import get
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import admin_log, limits, validation_errors
+from deedbox.kernel import admin_log, validation_errors
 from deedbox.kernel.admin_log import Act, ActPart
+from deedbox.web import limits
 from deedbox.web.api_v1.document_list import Moment, instant_of
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors

@@ -7,8 +7,8 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.web import limits
 from deedbox.web.http import context, openapi
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.auth import requires

@@ -7,10 +7,11 @@ import msgspec
 from litestar import get
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.signing.model import Filter, PageRequest, Status
 from deedbox.signing.store import document_list
+from deedbox.web import limits
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.http import context, timestamps
 from deedbox.web.http import cursor as cursors
@@ -28,7 +29,7 @@ class DocumentPage(msgspec.Struct, frozen=True):
     next_cursor: str | None
 
 
-Text = Annotated[str, Meta(min_length=1, max_length=limits.FILTER_CHARS, extra_json_schema=limits.NO_NUL)]
+Text = Annotated[str, Meta(min_length=1, max_length=shared_limits.FILTER_CHARS, extra_json_schema=shared_limits.NO_NUL)]
 # As text: the framework's lax way would take a number for a time.
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 

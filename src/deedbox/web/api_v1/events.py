@@ -7,8 +7,8 @@ import msgspec
 from litestar import get
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.auth import requires

@@ -7,11 +7,11 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.mail import MailRecord
 from deedbox.mail.letter import Kind
 from deedbox.mail.store import MailPart, Status
+from deedbox.web import limits
 from deedbox.web.api_v1.document_list import Text
 from deedbox.web.http import context, openapi
 from deedbox.web.http import cursor as cursors

@@ -6,19 +6,20 @@ from typing import Annotated, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Meta
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.constraints import exactly_one
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.redacted import Redacted
 from deedbox.signing.new_document import FilePassword, NewFile
+from deedbox.web import limits
 from deedbox.web.http import context, multipart, upload
 from deedbox.web.http.body import decode_as, need_json
 from deedbox.web.http.context import AnyRequest
 
 FileName: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)
+    str, Meta(min_length=1, max_length=shared_limits.FILENAME_CHARS, extra_json_schema=shared_limits.NO_NUL)
 ]
 Base64: TypeAlias = Annotated[str, Meta(min_length=4, max_length=limits.DOCUMENT_JSON_BYTES)]
 
@@ -94,7 +95,7 @@ async def asked_for(request: AnyRequest, in_json: type[J], in_form: type[F]) -> 
 
 async def store_file(blobs: Blobs, source: NewFileBody, held: AsyncExitStack) -> NewFile:
     """A file that came in JSON, stored and not yet adopted."""
-    kept = upload.store(blobs, source.content_base64, limits.DOCUMENT_FILE_BYTES)
+    kept = upload.store(blobs, source.content_base64, shared_limits.DOCUMENT_FILE_BYTES)
     try:
         received = await held.enter_async_context(kept)
     except ValueError as error:

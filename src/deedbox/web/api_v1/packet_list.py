@@ -6,9 +6,9 @@ import msgspec
 from litestar import get
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
 from deedbox.signing.model import Filter, PageRequest, Status
 from deedbox.signing.store import packet_list
+from deedbox.web import limits
 from deedbox.web.api_v1.document_list import Moment, Text, instant_of, next_link
 from deedbox.web.api_v1.packet_record import PacketRecord, packet_record
 from deedbox.web.http import context

@@ -11,11 +11,12 @@ from msgspec import Meta
 from deedbox.accounts import people, sessions
 from deedbox.accounts.passkeys import store as passkeys
 from deedbox.accounts.people import AccountChange
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, ServiceError, TooManyRequests, Unauthorized
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.slow_hash import slow_hash
+from deedbox.web import limits
 from deedbox.web.dashboard import device as devices
 from deedbox.web.dashboard.entry import cookie, device, enter, is_fresh, need_current_password, person_with
 from deedbox.web.http import context, page_forms
@@ -29,10 +30,10 @@ from deedbox.web.http.pages import go, page
 class AccountForm(msgspec.Struct, frozen=True):
     """What a person fills in on the account page."""
 
-    name: Annotated[str, Meta(max_length=limits.PERSON_NAME_CHARS)]
-    email: Annotated[str, Meta(max_length=limits.EMAIL_CHARS)]
+    name: Annotated[str, Meta(max_length=shared_limits.PERSON_NAME_CHARS)]
+    email: Annotated[str, Meta(max_length=shared_limits.EMAIL_CHARS)]
     password: str = ""
-    current_password: Annotated[str, Meta(max_length=limits.PASSWORD_CHARS_MAX)] = ""
+    current_password: Annotated[str, Meta(max_length=shared_limits.PASSWORD_CHARS_MAX)] = ""
 
 
 @get("/login/{token:str}", opt=requires(PUBLIC), include_in_schema=False)
@@ -61,10 +62,10 @@ async def login_page() -> Response[str]:
 @post("/login", opt=requires(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def login(request: AnyRequest) -> Response[Any]:
     form = await form_of(request)
-    email = people.login_name(text(form, "email")[: limits.EMAIL_CHARS])
+    email = people.login_name(text(form, "email")[: shared_limits.EMAIL_CHARS])
     deedbox = context.of(request).deedbox
     try:
-        person_id = await person_with(request, email, text(form, "password")[: limits.PASSWORD_CHARS_MAX])
+        person_id = await person_with(request, email, text(form, "password")[: shared_limits.PASSWORD_CHARS_MAX])
         session = await deedbox.db.write(
             lambda tx: people.open_session(tx, person_id, device(request), now=deedbox.clock.now())
         )

@@ -9,7 +9,7 @@ from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ServiceError
 from deedbox.signing.action_context import ActionContext
@@ -17,6 +17,7 @@ from deedbox.signing.bulk import moves, results, store
 from deedbox.signing.bulk.model import BulkSend, Row, RowStatus
 from deedbox.signing.store import templates
 from deedbox.signing.template import Template
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.app_pages import app_page
@@ -26,7 +27,7 @@ from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.pages import go
 from deedbox.web.http.query import QUERY
 
-Done = Annotated[str, Meta(max_length=limits.CURSOR_CHARS)]
+Done = Annotated[str, Meta(max_length=shared_limits.CURSOR_CHARS)]
 KINDS = {"queued": "wait", "sending": "wait", "paused": "todo", "completed": "good", "canceled": "plain"}
 """How the state of a bulk send looks."""
 
@@ -50,8 +51,8 @@ class RowsQuery(msgspec.Struct, frozen=True):
 async def bulk_sends(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     workspace, before = here.caller.workspace_id, here.query.cursor or None
-    found = await here.deedbox.db.read(lambda tx: store.page(tx, workspace, limits.PAGE_DEFAULT + 1, before))
-    shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda one: one.id)
+    found = await here.deedbox.db.read(lambda tx: store.page(tx, workspace, shared_limits.PAGE_DEFAULT + 1, before))
+    shown, _, _, older = cursors.page(found, shared_limits.PAGE_DEFAULT, lambda one: one.id)
     return app_page(request, "dashboard/bulk/list.html", bulk_sends=shown, kinds=KINDS, older=older, begun=before)
 
 
@@ -127,10 +128,10 @@ async def _page(
     def look(tx: Tx) -> tuple[BulkSend, Template | None, list[Row]]:
         found = moves.find(tx, workspace, bulk_send_id)
         template = templates.find(tx, workspace, found.template_id, found.template_version)
-        return found, template, store.rows(tx, found.id, status, after, limits.PAGE_DEFAULT + 1)
+        return found, template, store.rows(tx, found.id, status, after, shared_limits.PAGE_DEFAULT + 1)
 
     found, template, rows = await here.deedbox.db.read(look)
-    shown, _, _, following = cursors.page(rows, limits.PAGE_DEFAULT, lambda row: str(row.index))
+    shown, _, _, following = cursors.page(rows, shared_limits.PAGE_DEFAULT, lambda row: str(row.index))
     return app_page(
         request,
         "dashboard/bulk/one.html",

@@ -15,7 +15,8 @@ from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits, validation_errors
+from deedbox.kernel import limits as shared_limits
+from deedbox.kernel import validation_errors
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, ServiceError
 from deedbox.signing.actions import create_from_template
@@ -27,6 +28,7 @@ from deedbox.signing.model import Message
 from deedbox.signing.new_document import Id, Title
 from deedbox.signing.store import templates
 from deedbox.signing.template import Template
+from deedbox.web import limits
 from deedbox.web.dashboard.bulk import Done
 from deedbox.web.http import context, page_files, page_forms
 from deedbox.web.http.app_pages import app_page, asks_for_page
@@ -48,7 +50,7 @@ class NewBulkQuery(msgspec.Struct, frozen=True):
 
 
 class CheckQuery(msgspec.Struct, frozen=True):
-    page: Annotated[int, Meta(ge=1, le=limits.BULK_FLAWS)] = 1
+    page: Annotated[int, Meta(ge=1, le=shared_limits.BULK_FLAWS)] = 1
     done: Done = ""
 
 
@@ -57,8 +59,8 @@ class ColumnsForm(msgspec.Struct, frozen=True):
 
     name: Name
     title: Title | None = None
-    subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS)] = ""
-    body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS)] = ""
+    subject: Annotated[str, Meta(max_length=shared_limits.MESSAGE_SUBJECT_CHARS)] = ""
+    body: Annotated[str, Meta(max_length=shared_limits.MESSAGE_BODY_CHARS)] = ""
     rows_per_minute: Pace | None = None
 
 
@@ -152,7 +154,7 @@ async def check_page(request: AnyRequest, upload_id: FromPath[str]) -> Response[
     upload, template = await _found(request, upload_id)
     if upload.report is None or upload.choice is None:
         return go(f"/app/bulk/uploads/{upload_id}")
-    number, most = context.of(request).query.page, limits.PAGE_DEFAULT
+    number, most = context.of(request).query.page, shared_limits.PAGE_DEFAULT
     flaws = upload.report.flaws[(number - 1) * most : number * most]
     return app_page(
         request,
@@ -271,14 +273,19 @@ async def _new_page(request: AnyRequest, template_id: str, error: ServiceError |
     workspace = here.caller.workspace_id
 
     def look(tx: Tx) -> list[Template]:
-        found = templates.page(tx, workspace, None, limits.PAGE_MAX, None)
+        found = templates.page(tx, workspace, None, shared_limits.PAGE_MAX, None)
         chosen = templates.find(tx, workspace, template_id) if template_id else None
         named = [chosen] if chosen and chosen.id not in {one.id for one in found} else []
         return [one for one in (*named, *found) if one.status == "ready"]
 
     found = await here.deedbox.db.read(look)
     return app_page(
-        request, "dashboard/bulk/new.html", error=error, templates=found, template_id=template_id, most=limits.BULK_ROWS
+        request,
+        "dashboard/bulk/new.html",
+        error=error,
+        templates=found,
+        template_id=template_id,
+        most=shared_limits.BULK_ROWS,
     )
 
 
@@ -309,7 +316,7 @@ def _typed(upload: BulkUpload, form: FormMultiDict | None) -> dict[str, str]:
     if form is not None:
         return {name: text(form, name) for name in names}
     if choice is None:
-        bare = page_files.title_from_name(upload.file_name, limits.BULK_NAME_CHARS)
+        bare = page_files.title_from_name(upload.file_name, shared_limits.BULK_NAME_CHARS)
         return dict.fromkeys(names, "") | {"name": bare}
     message = choice.message or Message("", "")
     pace = str(choice.rows_per_minute or "")
@@ -349,7 +356,7 @@ def _numbers(role: str, meanings: Sequence[str | None]) -> set[int]:
 
 async def _in_turns(lines: Iterator[bytes]) -> AsyncIterator[bytes]:
     """The lines, some at a time, between which others have their turns."""
-    while some := await asyncio.to_thread(lambda: b"".join(islice(lines, limits.LIST_BATCH))):
+    while some := await asyncio.to_thread(lambda: b"".join(islice(lines, shared_limits.LIST_BATCH))):
         yield some
 
 

@@ -9,12 +9,13 @@ from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import NotFound, ServiceError, TooManyRequests
 from deedbox.signing import parties
 from deedbox.signing.action_context import document_in
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.store import audit
+from deedbox.web import limits
 from deedbox.web.dashboard import document_status, reminding, subject, timeline
 from deedbox.web.dashboard.timeline import Timeline
 from deedbox.web.http import context, live, page_forms
@@ -34,7 +35,7 @@ UNDER_WAY = ("processing", "finalizing")
 class DocumentPageQuery(msgspec.Struct, frozen=True):
     before: Annotated[str, cursors.number()] | UnsetType = UNSET
     """The row of the timeline before which the page of it begins."""
-    done: Annotated[str, Meta(max_length=limits.FILTER_CHARS)] = ""
+    done: Annotated[str, Meta(max_length=shared_limits.FILTER_CHARS)] = ""
 
 
 class Picture(NamedTuple):

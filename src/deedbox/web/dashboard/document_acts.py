@@ -12,7 +12,7 @@ from litestar.params import FromPath
 from msgspec import Meta
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, ServiceError
@@ -24,6 +24,7 @@ from deedbox.signing.actions.void import void
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange
 from deedbox.signing.new_packet import PacketChange
+from deedbox.web import limits
 from deedbox.web.dashboard import document, packets, reminding, subject
 from deedbox.web.dashboard.subject import DashboardSubject
 from deedbox.web.http import context, page_forms
@@ -38,11 +39,11 @@ _Days = Annotated[int, Meta(ge=1, le=reminding.DAYS_MAX)]
 class ExpiryTerms(msgspec.Struct, frozen=True):
     """Until when, and how often those whose turn it is are reminded."""
 
-    expires_at: Annotated[str, Meta(max_length=limits.CURSOR_CHARS)] = ""
+    expires_at: Annotated[str, Meta(max_length=shared_limits.CURSOR_CHARS)] = ""
     reminds: str = ""
     first: _Days = 2
     every: _Days = 2
-    max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)] = 3
+    max: Annotated[int, Meta(ge=1, le=shared_limits.REMINDERS_MAX)] = 3
 
     def change_of(self, packet: Packet) -> dict[str, Any]:
         """What differs from what there is."""
@@ -76,8 +77,8 @@ async def withdraw(request: AnyRequest, subject_id: FromPath[str]) -> Response[A
     reason = page_forms.text(await form_of(request), "reason").strip()
 
     def act(ctx: ActionContext, packet: Packet) -> None:
-        if not 0 < len(reason) <= limits.REASON_CHARS:
-            raise BadRequest(WORDS["withdraw_say_why"].format(most=limits.REASON_CHARS))
+        if not 0 < len(reason) <= shared_limits.REASON_CHARS:
+            raise BadRequest(WORDS["withdraw_say_why"].format(most=shared_limits.REASON_CHARS))
         void(ctx, packet, reason)
 
     return await _done(request, subject_id, "withdrawn", act)

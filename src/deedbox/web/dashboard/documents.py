@@ -11,12 +11,13 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.model import Document, Filter, Packet, PageRequest, Status
 from deedbox.signing.store import document_counts, document_list, templates
+from deedbox.web import limits
 from deedbox.web.dashboard import document_status
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
@@ -36,7 +37,7 @@ _VIEWS: dict[_View, tuple[Status, ...]] = {
     "ended": ("declined", "expired", "voided"),
     "failed": ("failed",),
 }
-_Text = Annotated[str, Meta(max_length=limits.FILTER_CHARS, pattern=r"^[^\x00]*$")]
+_Text = Annotated[str, Meta(max_length=shared_limits.FILTER_CHARS, pattern=r"^[^\x00]*$")]
 _Day = Annotated[str, Meta(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
 
 
@@ -104,7 +105,7 @@ async def show_documents(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     asked: ListQuery = here.query
     workspace, me = here.caller.workspace_id, here.person.email
-    wanted, part = asked.filter(me), PageRequest(limits.PAGE_DEFAULT + 1, asked.cursor or None)
+    wanted, part = asked.filter(me), PageRequest(shared_limits.PAGE_DEFAULT + 1, asked.cursor or None)
 
     def look(tx: Tx) -> tuple[list[tuple[Packet, Document]], dict[_View, int], str]:
         found = document_list.page(tx, workspace, wanted, part)
@@ -114,7 +115,7 @@ async def show_documents(request: AnyRequest) -> Response[Any]:
         return found, counts, template.name if template else asked.template
 
     found, counts, template = await (here.deedbox.db.read_aside if wanted.q else here.deedbox.db.read)(look)
-    shown, _, _, following = cursors.page(found, limits.PAGE_DEFAULT, lambda one: one[1].id)
+    shown, _, _, following = cursors.page(found, shared_limits.PAGE_DEFAULT, lambda one: one[1].id)
     return app_page(
         request,
         "dashboard/documents.html",
@@ -133,7 +134,7 @@ async def show_documents(request: AnyRequest) -> Response[Any]:
 
 
 def _counts(tx: Tx, workspace_id: str, me: str | None) -> dict[_View, int]:
-    most = limits.COUNTED_MOST + 1
+    most = shared_limits.COUNTED_MOST + 1
     states = document_counts.by_status(tx, workspace_id, most)
     counts = {view: sum(states[one] for one in statuses or states) for view, statuses in _VIEWS.items()}
     return {**counts, "mine": document_counts.waiting_for(tx, workspace_id, me, most) if me else 0}
@@ -141,8 +142,8 @@ def _counts(tx: Tx, workspace_id: str, me: str | None) -> dict[_View, int]:
 
 def _tab(asked: ListQuery, view: _View, count: int | None) -> Tab:
     said = "" if count is None else f"{count:,}"
-    if count is not None and count > limits.COUNTED_MOST:
-        said = WORDS["more_than"].format(count=f"{limits.COUNTED_MOST:,}")
+    if count is not None and count > shared_limits.COUNTED_MOST:
+        said = WORDS["more_than"].format(count=f"{shared_limits.COUNTED_MOST:,}")
     path = asked.at(view="" if view == "all" else view, status="")
     return Tab(view, path, said, view == ("all" if asked.status else asked.view))
 

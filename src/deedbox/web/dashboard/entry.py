@@ -9,12 +9,13 @@ from litestar.datastructures import Cookie
 from deedbox.accounts import known_device, people, store
 from deedbox.accounts.people import Device
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.errors import Forbidden, TooManyRequests, Unauthorized
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import matches
+from deedbox.web import limits
 from deedbox.web.http import context, cookies, identity
 from deedbox.web.http.context import AnyRequest, origin
 from deedbox.web.http.head import Scope
@@ -50,7 +51,7 @@ def device(request: AnyRequest) -> Device:
 
 def cookie(request: AnyRequest, token: Secret | None) -> Cookie:
     """The cookie of a session, or the one that removes it."""
-    return cookies.create_cookie(request, cookies.PERSON, token, limits.LOGIN_SESSION_DAYS * 86400)
+    return cookies.create_cookie(request, cookies.PERSON, token, shared_limits.LOGIN_SESSION_DAYS * 86400)
 
 
 async def enter(request: AnyRequest, token: Secret) -> Response[None]:
@@ -58,7 +59,7 @@ async def enter(request: AnyRequest, token: Secret) -> Response[None]:
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
     person_id = (await deedbox.db.read(lambda tx: people.session(tx, token.reveal(), now=now))).person_id
     device_token = known_device.create(deedbox.box, person_id, now)
-    known = cookies.create_cookie(request, _DEVICE, device_token, limits.KNOWN_DEVICE_DAYS * 86400)
+    known = cookies.create_cookie(request, _DEVICE, device_token, shared_limits.KNOWN_DEVICE_DAYS * 86400)
     return go("/app", cookie(request, token), known)
 
 

@@ -10,12 +10,13 @@ from deedbox.accounts import people, sessions
 from deedbox.accounts.members import invitations
 from deedbox.accounts.members.invitations import Invited
 from deedbox.accounts.people import AccountChange
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound, ServiceError, Unauthorized
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.slow_hash import slow_hash
+from deedbox.web import limits
 from deedbox.web.dashboard.account import AccountForm
 from deedbox.web.dashboard.entry import device, enter, person_with
 from deedbox.web.http import context, identity, page_forms
@@ -64,9 +65,9 @@ async def _as_other(request: AnyRequest, token: str, form: FormMultiDict) -> Sec
     """A session in the workspace of who shows their account, or has made one just now."""
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
     if text(form, "as") == "known":
-        email = people.login_name(text(form, "known_email")[: limits.EMAIL_CHARS])
+        email = people.login_name(text(form, "known_email")[: shared_limits.EMAIL_CHARS])
         with beside("known_password"):
-            known = await person_with(request, email, text(form, "known_password")[: limits.PASSWORD_CHARS_MAX])
+            known = await person_with(request, email, text(form, "known_password")[: shared_limits.PASSWORD_CHARS_MAX])
 
         def join_known(tx: Tx) -> Secret:
             workspace = invitations.join(tx, token, known, now=now).workspace_id

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.accounts import workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange
 from deedbox.i18n.measures import size
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound, ServiceError
 from deedbox.search.extract.kinds import KINDS, kind_of
@@ -22,6 +22,7 @@ from deedbox.search.indexing.embedders import MISSING
 from deedbox.search.library import library
 from deedbox.search.library.library import LibraryListing, ParsedFile
 from deedbox.search.library.store import UploadSummary
+from deedbox.web import limits
 from deedbox.web.http import context, page_forms, upload
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.app_pages import app_page, asks_for_page
@@ -36,7 +37,7 @@ ACCEPTED = ",".join(f".{extension}" for kind in KINDS.values() for extension in 
 
 
 class LibraryPageQuery(msgspec.Struct, frozen=True):
-    name: Annotated[str, Meta(max_length=limits.FILENAME_CHARS)] = ""
+    name: Annotated[str, Meta(max_length=shared_limits.FILENAME_CHARS)] = ""
     cursor: Annotated[str, cursors.of("upl")] | UnsetType = UNSET
     done: Annotated[str, Meta(max_length=limits.DONE_CHARS)] = ""
 
@@ -159,7 +160,7 @@ async def _index(request: AnyRequest, doc_id: str | None, path: str) -> Response
 
 
 async def _page(request: AnyRequest, asked: LibraryPageQuery, *, error: ServiceError | None = None) -> Response[Any]:
-    here, most = context.of(request), limits.PAGE_DEFAULT
+    here, most = context.of(request), shared_limits.PAGE_DEFAULT
     workspace, before = here.caller.workspace_id, asked.cursor or None
 
     def look(tx: Tx) -> _Seen:
@@ -181,14 +182,14 @@ async def _page(request: AnyRequest, asked: LibraryPageQuery, *, error: ServiceE
         documents=shown,
         older=shown[-1].upload.id if len(seen.shelf.documents) > most else None,
         unindexed=seen.shelf.unindexed,
-        counted=limits.UNINDEXED_COUNTED,
+        counted=shared_limits.UNINDEXED_COUNTED,
         busy=seen.busy,
         size=size,
         takes_documents=seen.takes_documents,
         model=here.deedbox.search.embedders.current is not None,
         formats=FORMATS,
         accepted=ACCEPTED,
-        most=limits.UPLOAD_BYTES,
+        most=shared_limits.UPLOAD_BYTES,
     )
 
 

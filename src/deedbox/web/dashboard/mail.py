@@ -9,10 +9,11 @@ from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.i18n import dashboard
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail.store import MailPart
+from deedbox.web import limits
 from deedbox.web.dashboard.settings.form_actions import run_action
 from deedbox.web.http import context
 from deedbox.web.http import cursor as cursors
@@ -28,7 +29,7 @@ STATES = ("", "failed", "queued", "sent", "inbox")
 class MailPageQuery(msgspec.Struct, frozen=True):
     cursor: Annotated[str, cursors.of("mail")] | UnsetType = UNSET
     status: Literal["", "failed", "queued", "sent", "inbox"] = ""
-    to: Annotated[str, Meta(max_length=limits.EMAIL_CHARS)] = ""
+    to: Annotated[str, Meta(max_length=shared_limits.EMAIL_CHARS)] = ""
     done: str | UnsetType = UNSET
 
 
@@ -37,14 +38,14 @@ async def mails(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     asked: MailPageQuery = here.query
     wanted = MailPart(
-        limit=limits.PAGE_DEFAULT + 1,
+        limit=shared_limits.PAGE_DEFAULT + 1,
         before=asked.cursor or None,
         statuses=(asked.status,) if asked.status else (),
         to=asked.to.strip().replace("\0", "") or None,
     )
     read = here.deedbox.db.read_aside if wanted.sifts else here.deedbox.db.read
     found = await read(lambda tx: here.deedbox.inbox.part(tx, here.person.workspace_id, wanted))
-    shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda mail: mail.id)
+    shown, _, _, older = cursors.page(found, shared_limits.PAGE_DEFAULT, lambda mail: mail.id)
     chosen = {name: value for name, value in (("status", asked.status), ("to", asked.to)) if value}
     return app_page(
         request,
@@ -65,7 +66,7 @@ async def mail(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
     try:
         found = await here.deedbox.db.read(lambda tx: here.deedbox.inbox.show(tx, here.person.workspace_id, mail_id))
     except NotFound as error:
-        why = dashboard.WORDS["mail_gone"].format(days=limits.MAIL_INBOX_DAYS)
+        why = dashboard.WORDS["mail_gone"].format(days=shared_limits.MAIL_INBOX_DAYS)
         return refusal_page(request, NotFound(f"{error.message}. {why}"))
     # Text only: the HTML of a mail has styles of its own, which the pages' policy forbids.
     return app_page(request, "dashboard/mail.html", found=found, link=getattr(found.mail.letter, "link", None))

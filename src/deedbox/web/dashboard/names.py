@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.web import limits
 
 
 def few(names: Sequence[str]) -> str:

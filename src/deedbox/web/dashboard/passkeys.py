@@ -8,10 +8,12 @@ from litestar.params import FromPath
 
 from deedbox.accounts.passkeys import ceremony, keep
 from deedbox.accounts.passkeys.ceremony import Owner, Site
-from deedbox.kernel import limits, tokens
+from deedbox.kernel import limits as shared_limits
+from deedbox.kernel import tokens
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Conflict, ServiceError, Unauthorized
 from deedbox.kernel.tokens import TokenPrefix
+from deedbox.web import limits
 from deedbox.web.dashboard.entry import device, enter, need_self
 from deedbox.web.http import context, cookies
 from deedbox.web.http.app_pages import base_address, refusal_page
@@ -34,7 +36,7 @@ ASKED = "deedbox_passkey"
 async def ask_for_new(request: AnyRequest) -> Response[Any]:
     """What the browser is to make a passkey of; Forbidden unless they have just shown who they are."""
     here, form, now = context.of(request), await form_of(request), context.of(request).deedbox.clock.now()
-    await need_self(request, text(form, "current_password")[: limits.PASSWORD_CHARS_MAX])
+    await need_self(request, text(form, "current_password")[: shared_limits.PASSWORD_CHARS_MAX])
     person = here.person
     owner = Owner(person.person_id, person.name, person.email or person.name)
     asked = await here.deedbox.db.write(lambda tx: ceremony.ask_for_new(tx, site(request), owner, here.token, now=now))
@@ -63,7 +65,7 @@ async def add_passkey(request: AnyRequest) -> Response[Any]:
 async def remove_passkey(request: AnyRequest, passkey_id: FromPath[str]) -> Response[Any]:
     here, form = context.of(request), await form_of(request)
     try:
-        await need_self(request, text(form, "current_password")[: limits.PASSWORD_CHARS_MAX])
+        await need_self(request, text(form, "current_password")[: shared_limits.PASSWORD_CHARS_MAX])
         await here.deedbox.db.write(lambda tx: keep.remove(tx, here.person.person_id, passkey_id))
     except ServiceError as error:
         return refusal_page(request, error)
@@ -77,7 +79,7 @@ async def ask_for_one(request: AnyRequest) -> Response[Any]:
     holder = tokens.create(TokenPrefix.PASSKEY_REQUEST)
     asked = await deedbox.db.write(lambda tx: ceremony.ask_for_one(tx, site(request), holder, now=now))
     answer = _json(asked)
-    answer.set_cookie(cookies.create_cookie(request, ASKED, holder, limits.PASSKEY_SECONDS))
+    answer.set_cookie(cookies.create_cookie(request, ASKED, holder, shared_limits.PASSKEY_SECONDS))
     return answer
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from deedbox import i18n
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, ServiceError
 from deedbox.kernel.mailbox import checked_address, one_line
@@ -20,6 +20,7 @@ from deedbox.signing.model import Auth, Role, Rule
 from deedbox.signing.new_document import Name
 from deedbox.signing.sketch import SketchParty, SketchSigner, describe, is_key
 from deedbox.signing.store.people import asked_lately
+from deedbox.web import limits
 from deedbox.web.dashboard.names import few
 from deedbox.web.dashboard.people_rows import ACTS, PeopleForm, PersonForm, StepForm, number_in
 from deedbox.web.http import context, page_forms
@@ -126,7 +127,7 @@ def _steps(parties: list[SketchParty]) -> list[StepForm]:
 
 
 def _joined(rows: list[PersonForm]) -> str:
-    return ", ".join(row.name for row in rows)[: limits.SIGNER_NAME_CHARS]
+    return ", ".join(row.name for row in rows)[: shared_limits.SIGNER_NAME_CHARS]
 
 
 def _parties(steps: list[StepForm], found: DraftDrawing) -> list[SketchParty]:
@@ -187,8 +188,8 @@ def _check(request: AnyRequest, steps: list[StepForm], found: DraftDrawing) -> N
         able = sum(row.role != "cc" for row in step.signers)
         if len(step.signers) > 1 and step.rule == "quorum" and not 1 <= number_in(step.quorum) <= able:
             wrong[f"parties.{number}.quorum"] = WORDS["people_quorum"].format(able=able)
-        if len(step.name) > limits.SIGNER_NAME_CHARS:
-            wrong[f"parties.{number}.name"] = WORDS["people_long"].format(most=limits.SIGNER_NAME_CHARS)
+        if len(step.name) > shared_limits.SIGNER_NAME_CHARS:
+            wrong[f"parties.{number}.name"] = WORDS["people_long"].format(most=shared_limits.SIGNER_NAME_CHARS)
     if wrong:
         raise WrongForm(wrong)
     for step in steps:
@@ -198,8 +199,8 @@ def _check(request: AnyRequest, steps: list[StepForm], found: DraftDrawing) -> N
             _need_offered(not row.language or row.language in i18n.NAMES or row.language in kept)
     if not any(row.role != "cc" for step in steps for row in step.signers):
         raise BadRequest(WORDS["people_nobody"])
-    if sum(len(step.signers) for step in steps) > limits.DOCUMENT_SIGNERS:
-        raise BadRequest(WORDS["people_many"].format(most=limits.DOCUMENT_SIGNERS))
+    if sum(len(step.signers) for step in steps) > shared_limits.DOCUMENT_SIGNERS:
+        raise BadRequest(WORDS["people_many"].format(most=shared_limits.DOCUMENT_SIGNERS))
 
 
 def _need_offered(offered: bool) -> None:
@@ -242,9 +243,9 @@ async def _page(
         version=found.version,
         known=known,
         languages=i18n.NAMES,
-        name_chars=limits.SIGNER_NAME_CHARS,
-        most_people=limits.DOCUMENT_SIGNERS,
-        email_chars=limits.EMAIL_CHARS,
+        name_chars=shared_limits.SIGNER_NAME_CHARS,
+        most_people=shared_limits.DOCUMENT_SIGNERS,
+        email_chars=shared_limits.EMAIL_CHARS,
         blank=PersonForm(),
     )
 

@@ -8,10 +8,11 @@ from litestar.params import FromPath
 from deedbox import i18n
 from deedbox.accounts import people, store
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import ServiceError, TooManyRequests
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import slow_hash
+from deedbox.web import limits
 from deedbox.web.dashboard.entry import Tries, device, enter, need_try_at
 from deedbox.web.http import context
 from deedbox.web.http.auth import LOGIN, PUBLIC, requires
@@ -36,7 +37,7 @@ async def forgot_page(request: AnyRequest) -> Response[Any]:
 async def forgot(request: AnyRequest) -> Response[Any]:
     """The same answer whether or not the address is somebody's: it tells nobody who has an account."""
     deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
-    email = people.login_name(text(await form_of(request), "email")[: limits.EMAIL_CHARS])
+    email = people.login_name(text(await form_of(request), "email")[: shared_limits.EMAIL_CHARS])
     if not deedbox.people_mail.delivers:
         return _forgot(request)
     try:
@@ -57,7 +58,7 @@ def _forgot(
         status=error.status if error else 200,
         headers=error.headers if error else None,
         delivers=context.of(request).deedbox.people_mail.delivers,
-        minutes=limits.RESET_MINUTES,
+        minutes=shared_limits.RESET_MINUTES,
         email=email,
         asked=asked,
         error=error.message if error else "",

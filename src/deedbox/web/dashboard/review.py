@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta
 
 from deedbox import i18n
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ServiceError
 from deedbox.signing.actions import lay_out
@@ -21,6 +21,7 @@ from deedbox.signing.model import Document, Message, Packet, Reminders
 from deedbox.signing.new_document import Title, UnlockedFile
 from deedbox.signing.preparation.intake import RefusedFiles
 from deedbox.signing.sketch import SketchField, SketchParty, SketchSigner
+from deedbox.web import limits
 from deedbox.web.dashboard import reminding
 from deedbox.web.dashboard.initials import initials
 from deedbox.web.http import context, page_forms
@@ -38,12 +39,12 @@ class ReviewForm(msgspec.Struct, frozen=True):
 
     version: Annotated[int, Meta(ge=0)]
     title: Title
-    subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS, pattern=r"^[^\x00-\x1f]*$")] = ""
-    body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS)] = ""
-    days: Annotated[int, Meta(ge=1, le=limits.EXPIRES_AFTER_HOURS_MAX // 24)] | None = None
+    subject: Annotated[str, Meta(max_length=shared_limits.MESSAGE_SUBJECT_CHARS, pattern=r"^[^\x00-\x1f]*$")] = ""
+    body: Annotated[str, Meta(max_length=shared_limits.MESSAGE_BODY_CHARS)] = ""
+    days: Annotated[int, Meta(ge=1, le=shared_limits.EXPIRES_AFTER_HOURS_MAX // 24)] | None = None
     first: Annotated[int, _DAYS] | None = None
     every: Annotated[int, _DAYS] | None = None
-    most: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)] | None = None
+    most: Annotated[int, Meta(ge=1, le=shared_limits.REMINDERS_MAX)] | None = None
 
 
 @get("/app/documents/{document_id:str}/review", opt=person("documents:write"), include_in_schema=False)
@@ -150,16 +151,16 @@ def _wanted(found: DraftDrawing, form: FormMultiDict) -> LayoutOptions:
     for key, code in codes.items():
         if not code and key not in known:
             wrong[f"code.{key}"] = WORDS["review_code_missing"]
-        elif code and not limits.ACCESS_CODE_CHARS_MIN <= len(code) <= limits.ACCESS_CODE_CHARS:
+        elif code and not shared_limits.ACCESS_CODE_CHARS_MIN <= len(code) <= shared_limits.ACCESS_CODE_CHARS:
             wrong[f"code.{key}"] = WORDS["review_code_short"].format(
-                least=limits.ACCESS_CODE_CHARS_MIN, most=limits.ACCESS_CODE_CHARS
+                least=shared_limits.ACCESS_CODE_CHARS_MIN, most=shared_limits.ACCESS_CODE_CHARS
             )
     for name, needs in (("first", (filled.every, filled.most)), ("every", (filled.first,))):
         if any(needs) and getattr(filled, name) is None:
             wrong[name] = WORDS["review_reminders_whole"]
     for number, _ in enumerate(found.packet.files()):
-        if len(text(form, f"unlock.{number}")) > limits.FILE_PASSWORD_CHARS:
-            wrong[f"unlock.{number}"] = WORDS["review_password_long"].format(most=limits.FILE_PASSWORD_CHARS)
+        if len(text(form, f"unlock.{number}")) > shared_limits.FILE_PASSWORD_CHARS:
+            wrong[f"unlock.{number}"] = WORDS["review_password_long"].format(most=shared_limits.FILE_PASSWORD_CHARS)
     if wrong:
         raise WrongForm(wrong)
     return LayoutOptions(
@@ -190,7 +191,7 @@ def _hours(found: DraftDrawing, filled: ReviewForm) -> Any:
 def _reminders(found: DraftDrawing, filled: ReviewForm) -> Reminders | None:
     if filled.first is None or filled.every is None:
         return None
-    most = filled.most or limits.REMINDERS_MAX
+    most = filled.most or shared_limits.REMINDERS_MAX
     return reminding.plan(found.packet.reminders, filled.first, filled.every, most)
 
 
@@ -270,7 +271,7 @@ async def _page(
         subject_usual=_usual_subject(found),
         spoken=i18n.NAMES[i18n.known(found.packet.language)],
         bounds=_BOUNDS,
-        password_chars=limits.FILE_PASSWORD_CHARS,
+        password_chars=shared_limits.FILE_PASSWORD_CHARS,
     )
 
 
@@ -283,13 +284,13 @@ def _usual_subject(found: DraftDrawing) -> str:
 
 
 _BOUNDS = {
-    "title": limits.TITLE_CHARS,
-    "subject": limits.MESSAGE_SUBJECT_CHARS,
-    "body": limits.MESSAGE_BODY_CHARS,
-    "days": limits.EXPIRES_AFTER_HOURS_MAX // 24,
+    "title": shared_limits.TITLE_CHARS,
+    "subject": shared_limits.MESSAGE_SUBJECT_CHARS,
+    "body": shared_limits.MESSAGE_BODY_CHARS,
+    "days": shared_limits.EXPIRES_AFTER_HOURS_MAX // 24,
     "remind": reminding.DAYS_MAX,
-    "most": limits.REMINDERS_MAX,
-    "code": limits.ACCESS_CODE_CHARS,
+    "most": shared_limits.REMINDERS_MAX,
+    "code": shared_limits.ACCESS_CODE_CHARS,
 }
 
 

@@ -9,7 +9,7 @@ import msgspec
 from litestar import Response, get
 from msgspec import Meta
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import ErrorCode, ServiceError
@@ -23,6 +23,7 @@ from deedbox.search.query import best_passages as queries
 from deedbox.search.query.best_passages import Answered, Passage, Question
 from deedbox.search.query.excerpt import ExcerptPiece, excerpt, pieces
 from deedbox.search.query.on_page import lines_of
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.app_pages import app_page
 from deedbox.web.http.auth import person
@@ -34,10 +35,10 @@ Day = Annotated[str, Meta(pattern="^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")]
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
-    q: Annotated[str, Meta(max_length=limits.QUERY_CHARS)] = ""
+    q: Annotated[str, Meta(max_length=shared_limits.QUERY_CHARS)] = ""
     source: Literal["", "upload", "document"] = ""
     signed: Literal["", "yes", "no"] = ""
-    signer: Annotated[str, Meta(max_length=limits.EMAIL_CHARS)] = ""
+    signer: Annotated[str, Meta(max_length=shared_limits.EMAIL_CHARS)] = ""
     type: Annotated[str, Meta(pattern=f"^({'|'.join(KINDS)})?$")] = ""
     from_day: Day = ""
     to_day: Day = ""
@@ -111,7 +112,7 @@ async def _answer(request: AnyRequest, asked: SearchQuery) -> Answered:
     """The same as `POST /query`, with its limit of time."""
     here = context.of(request)
     if here.deadline is not None:
-        here.deadline.reschedule(asyncio.get_running_loop().time() + limits.QUERY_SECONDS)
+        here.deadline.reschedule(asyncio.get_running_loop().time() + shared_limits.QUERY_SECONDS)
     question = Question(
         text=asked.text,
         top_k=limits.SEARCH_PAGE_PASSAGES,

@@ -6,8 +6,8 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from deedbox.accounts import sessions
-from deedbox.kernel import limits
 from deedbox.kernel.errors import NotFound
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.app_pages import app_page, refusal_page
 from deedbox.web.http.auth import PERSON, requires

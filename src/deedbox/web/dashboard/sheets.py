@@ -3,19 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import NotFound
 from deedbox.signing.model import DocumentFile, pages_before
+from deedbox.web import limits
 
 BOUNDS = {
-    "label": limits.FIELD_LABEL_CHARS,
-    "group": limits.FIELD_GROUP_CHARS,
-    "value": limits.FIELD_VALUE_CHARS,
-    "pattern": limits.FIELD_PATTERN_CHARS,
-    "hint": limits.FIELD_HINT_CHARS,
+    "label": shared_limits.FIELD_LABEL_CHARS,
+    "group": shared_limits.FIELD_GROUP_CHARS,
+    "value": shared_limits.FIELD_VALUE_CHARS,
+    "pattern": shared_limits.FIELD_PATTERN_CHARS,
+    "hint": shared_limits.FIELD_HINT_CHARS,
     "side_min": limits.DRAWN_FIELD_MM,
-    "font_min": limits.FONT_SIZE_MIN,
-    "font_max": limits.FONT_SIZE_MAX,
+    "font_min": shared_limits.FONT_SIZE_MIN,
+    "font_max": shared_limits.FONT_SIZE_MAX,
 }
 """What can be said of a field."""
 

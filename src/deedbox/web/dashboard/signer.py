@@ -10,7 +10,6 @@ from litestar.params import FromPath
 from deedbox import i18n
 from deedbox.accounts import people
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, ServiceError
@@ -22,6 +21,7 @@ from deedbox.signing.actions.hand_over import hand_over
 from deedbox.signing.field_size import NameTooLong
 from deedbox.signing.new_document import Email, Language, Name, SignerChange
 from deedbox.signing.store.links import Voucher
+from deedbox.web import limits
 from deedbox.web.dashboard import document_status, subject
 from deedbox.web.http import context, cookies, page_forms
 from deedbox.web.http.app_pages import app_page, refusal_page

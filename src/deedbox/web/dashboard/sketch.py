@@ -4,9 +4,9 @@ import msgspec
 from litestar import get, put
 from litestar.params import FromPath, JSONBody
 
-from deedbox.kernel import limits
 from deedbox.signing.actions.draw import draw_fields, load_sketch
 from deedbox.signing.sketch import DrawnFields, Sketch
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.auth import person
 from deedbox.web.http.context import AnyRequest

@@ -10,12 +10,13 @@ from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
 from deedbox import i18n
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import ServiceError
 from deedbox.signing.actions import draw_template
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import Language, Title
 from deedbox.signing.template import Role, Template, TemplateChange, TemplateField
+from deedbox.web import limits
 from deedbox.web.dashboard import template_version
 from deedbox.web.dashboard.rows import rows
 from deedbox.web.dashboard.template_version import Next
@@ -28,18 +29,18 @@ from deedbox.web.http.page_forms import text
 from deedbox.web.http.pages import go
 
 _WORDS = ("name", "subject", "body", "language", "expires_days", "remind_after", "remind_every", "remind_max")
-Days = Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX // 24)]
+Days = Annotated[int, Meta(ge=1, le=shared_limits.REMINDER_HOURS_MAX // 24)]
 
 
 class EditForm(msgspec.Struct, frozen=True):
     name: Title
-    subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS)] = ""
-    body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS)] = ""
+    subject: Annotated[str, Meta(max_length=shared_limits.MESSAGE_SUBJECT_CHARS)] = ""
+    body: Annotated[str, Meta(max_length=shared_limits.MESSAGE_BODY_CHARS)] = ""
     language: Language = "en"
-    expires_days: Annotated[int, Meta(ge=1, le=limits.EXPIRES_AFTER_HOURS_MAX // 24)] | None = None
+    expires_days: Annotated[int, Meta(ge=1, le=shared_limits.EXPIRES_AFTER_HOURS_MAX // 24)] | None = None
     remind_after: Days | None = None
     remind_every: Days | None = None
-    remind_max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)] | None = None
+    remind_max: Annotated[int, Meta(ge=1, le=shared_limits.REMINDERS_MAX)] | None = None
 
 
 @get("/app/templates/{template_id:str}/edit", opt=person("documents:write"), include_in_schema=False)

@@ -8,7 +8,6 @@ from litestar import Response, get, post, put
 from litestar.params import FromPath, JSONBody
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
@@ -17,6 +16,7 @@ from deedbox.signing.actions import change_template, draw_template
 from deedbox.signing.actions.draw_template import TemplateDrawing
 from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
+from deedbox.web import limits
 from deedbox.web.dashboard import sheets, template_version
 from deedbox.web.dashboard.initials import initials
 from deedbox.web.dashboard.sketch import SavedSketch, SketchRecord

@@ -11,13 +11,14 @@ from litestar.params import FromPath
 from msgspec import Meta
 
 from deedbox import i18n
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ServiceError
 from deedbox.signing.actions import create_from_template as create
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import FieldValue, Label, Language, NewSigner, Title
 from deedbox.signing.template import FromTemplate, Role, Template, TemplateField
+from deedbox.web import limits
 from deedbox.web.dashboard.initials import initials
 from deedbox.web.dashboard.rows import replace_rows, rows
 from deedbox.web.http import context, page_forms
@@ -29,11 +30,11 @@ from deedbox.web.http.pages import go
 
 _PREFILLED = ("text", "number", "date", "select", "checkbox", "radio")
 """What a sender may fill in for others; names, addresses and signatures are theirs."""
-Days = Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX // 24)]
+Days = Annotated[int, Meta(ge=1, le=shared_limits.REMINDER_HOURS_MAX // 24)]
 
 
 class RolePeople(msgspec.Struct, frozen=True):
-    people: Annotated[list[NewSigner], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
+    people: Annotated[list[NewSigner], Meta(max_length=shared_limits.DOCUMENT_SIGNERS)] = []
 
 
 class LabelledValue(msgspec.Struct, frozen=True):
@@ -45,14 +46,14 @@ class UseForm(msgspec.Struct, frozen=True):
     """What is asked for beside the people."""
 
     title: Title | None = None
-    subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS)] = ""
-    body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS)] = ""
+    subject: Annotated[str, Meta(max_length=shared_limits.MESSAGE_SUBJECT_CHARS)] = ""
+    body: Annotated[str, Meta(max_length=shared_limits.MESSAGE_BODY_CHARS)] = ""
     language: Language | None = None
-    expires_days: Annotated[int, Meta(ge=1, le=limits.EXPIRES_AFTER_HOURS_MAX // 24)] | None = None
+    expires_days: Annotated[int, Meta(ge=1, le=shared_limits.EXPIRES_AFTER_HOURS_MAX // 24)] | None = None
     remind_after: Days | None = None
     remind_every: Days | None = None
-    remind_max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)] | None = None
-    values: Annotated[list[LabelledValue], Meta(max_length=limits.DOCUMENT_FIELDS)] = []
+    remind_max: Annotated[int, Meta(ge=1, le=shared_limits.REMINDERS_MAX)] | None = None
+    values: Annotated[list[LabelledValue], Meta(max_length=shared_limits.DOCUMENT_FIELDS)] = []
 
 
 class Value(NamedTuple):

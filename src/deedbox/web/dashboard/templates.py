@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox import i18n
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ServiceError
 from deedbox.signing.actions import change_template as change
@@ -20,6 +20,7 @@ from deedbox.signing.new_document import Id
 from deedbox.signing.preparation.intake import RefusedFiles
 from deedbox.signing.store import document_list, templates
 from deedbox.signing.template import NewTemplate, Role, Template
+from deedbox.web import limits
 from deedbox.web.dashboard.bulk import Done
 from deedbox.web.dashboard.initials import initials
 from deedbox.web.dashboard.names import few
@@ -34,13 +35,13 @@ from deedbox.web.http.page_forms import text
 from deedbox.web.http.pages import go
 from deedbox.web.http.query import QUERY
 
-Version = Annotated[int, Meta(ge=1, le=limits.TEMPLATE_VERSIONS)]
+Version = Annotated[int, Meta(ge=1, le=shared_limits.TEMPLATE_VERSIONS)]
 ROLE_ROWS = 2
 """Empty rows for roles in the form of a new template."""
 
 
 class TemplatesQuery(msgspec.Struct, frozen=True):
-    q: Annotated[str, Meta(max_length=limits.FILTER_CHARS)] = ""
+    q: Annotated[str, Meta(max_length=shared_limits.FILTER_CHARS)] = ""
     cursor: Annotated[str, cursors.of("tpl")] | UnsetType = UNSET
     done: Done = ""
 
@@ -59,7 +60,7 @@ class NewTemplateQuery(msgspec.Struct, frozen=True):
 
 
 class RolesForm(msgspec.Struct, frozen=True):
-    roles: Annotated[list[Role], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+    roles: Annotated[list[Role], Meta(max_length=shared_limits.DOCUMENT_PARTIES)] = []
 
 
 class Card(NamedTuple):
@@ -74,8 +75,8 @@ async def template_cards(request: AnyRequest) -> Response[Any]:
     workspace, asked = here.caller.workspace_id, here.query
 
     def look(tx: Tx) -> tuple[list[Card], str | None]:
-        found = templates.page(tx, workspace, asked.q or None, limits.PAGE_DEFAULT + 1, asked.cursor or None)
-        shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda one: one.id)
+        found = templates.page(tx, workspace, asked.q or None, shared_limits.PAGE_DEFAULT + 1, asked.cursor or None)
+        shown, _, _, older = cursors.page(found, shared_limits.PAGE_DEFAULT, lambda one: one.id)
         return [Card(one, templates.count_uses(tx, one.id, limits.TEMPLATE_USES_COUNTED)) for one in shown], older
 
     cards, older = await (here.deedbox.db.read_aside if asked.q else here.deedbox.db.read)(look)
@@ -102,7 +103,7 @@ async def create_template(request: AnyRequest) -> Response[Any]:
     here, form = context.of(request), FormMultiDict()
     deedbox, workspace = here.deedbox, here.caller.workspace_id
     try:
-        async with page_files.read_form(request, deedbox.blobs, limits.DOCUMENT_FILES) as given:
+        async with page_files.read_form(request, deedbox.blobs, shared_limits.DOCUMENT_FILES) as given:
             form = given.form
             with page_forms.send_once(request, form) as sent:
                 if before := await sent.before():
@@ -137,7 +138,7 @@ async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Resp
 
     def look(tx: Tx) -> tuple[Template, list[Template], int]:
         found = change.find(tx, workspace, template_id, asked.version or None)
-        versions = templates.versions(tx, workspace, template_id, None, limits.PAGE_DEFAULT)
+        versions = templates.versions(tx, workspace, template_id, None, shared_limits.PAGE_DEFAULT)
         return found, versions, templates.count_uses(tx, template_id, limits.TEMPLATE_USES_COUNTED)
 
     found, versions, used = await here.deedbox.db.read(look)
@@ -210,10 +211,10 @@ def _asked(form: FormMultiDict, files: list[Any]) -> NewTemplate:
     if not files and not document_id:
         raise page_forms.WrongForm({"file": WORDS["tpl_no_file"]})
     name = text(form, "name").strip() or (
-        page_files.title_from_name(files[0].name, limits.TITLE_CHARS) if files else ""
+        page_files.title_from_name(files[0].name, shared_limits.TITLE_CHARS) if files else ""
     )
-    if len(name) > limits.TITLE_CHARS or not name:
-        raise page_forms.WrongForm({"name": WORDS["tpl_wrong_name"].format(most=limits.TITLE_CHARS)})
+    if len(name) > shared_limits.TITLE_CHARS or not name:
+        raise page_forms.WrongForm({"name": WORDS["tpl_wrong_name"].format(most=shared_limits.TITLE_CHARS)})
     if document_id:
         return NewTemplate(name=name, document_id=document_id)
     return NewTemplate(name=name, roles=asked_roles(form))
@@ -224,7 +225,7 @@ async def _new_page(request: AnyRequest, form: FormMultiDict, error: ServiceErro
     workspace = here.caller.workspace_id
 
     def look(tx: Tx) -> list[Document]:
-        recent = document_list.page(tx, workspace, Filter(), PageRequest(limits.PAGE_DEFAULT))
+        recent = document_list.page(tx, workspace, Filter(), PageRequest(shared_limits.PAGE_DEFAULT))
         return [document for _, document in recent if document.paper_sha256]
 
     return app_page(
@@ -235,7 +236,7 @@ async def _new_page(request: AnyRequest, form: FormMultiDict, error: ServiceErro
         typed={"name": text(form, "name"), "document_id": text(form, "document_id")},
         roles=[*roles_of(form), *[{}] * ROLE_ROWS],
         documents=await here.deedbox.db.read(look),
-        files_most=limits.DOCUMENT_FILES,
+        files_most=shared_limits.DOCUMENT_FILES,
         accept=page_files.ACCEPT,
         tag="{{signature:Tenant}}",
     )

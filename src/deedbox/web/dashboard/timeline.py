@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from deedbox.accounts import store
 from deedbox.evidence.chain import TrailEntry
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.signing.action_context import SERVER
 from deedbox.signing.model import Packet
 from deedbox.signing.trail import VerifiedTrails
+from deedbox.web import limits
 from deedbox.web.dashboard import device
 
 

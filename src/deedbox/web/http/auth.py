@@ -11,7 +11,7 @@ from litestar.routes import HTTPRoute
 from litestar.utils import normalize_path
 
 from deedbox.accounts.scopes import SCOPES
-from deedbox.kernel import limits
+from deedbox.web import limits
 
 OPTION = "door"
 """The `opt` under which a route keeps its door."""

@@ -14,10 +14,11 @@ from litestar.response import Stream as StreamedResponse
 from msgspec import Meta
 
 from deedbox import VERSION
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blob, Blobs, store
 from deedbox.kernel.errors import LostFile, NotFound
 from deedbox.pdf.render.page_pictures import lines_of, name_of
+from deedbox.web import limits
 from deedbox.web.http import context, ranges
 from deedbox.web.http.context import AnyRequest, Context
 
@@ -36,7 +37,7 @@ PICTURE = {
 class PictureQuery(msgspec.Struct, frozen=True):
     """What the picture of a page is asked for with."""
 
-    width: Annotated[int, Meta(ge=limits.PAGE_WIDTH_MIN, le=limits.PAGE_WIDTH_MAX)] = limits.PAGE_IMAGE_WIDTH
+    width: Annotated[int, Meta(ge=limits.PAGE_WIDTH_MIN, le=limits.PAGE_WIDTH_MAX)] = shared_limits.PAGE_IMAGE_WIDTH
     """Of the picture, in pixels: it is made in the next of the widths 480, 820, 1240, 1860 and 2480."""
 
 
@@ -88,7 +89,7 @@ def unchanged_response(etag: str) -> Response[Any]:
 
 
 async def page_picture(
-    request: AnyRequest, blob: Blob, number: int, width: int = limits.PAGE_IMAGE_WIDTH
+    request: AnyRequest, blob: Blob, number: int, width: int = shared_limits.PAGE_IMAGE_WIDTH
 ) -> Response[Any]:
     """The page of a stored PDF as a WebP image; NotFound if it has none of this number."""
 

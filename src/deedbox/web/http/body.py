@@ -12,10 +12,11 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
-from deedbox.kernel import constraints, limits, validation_errors
+from deedbox.kernel import constraints, validation_errors
 from deedbox.kernel.blobs.local import disk
 from deedbox.kernel.decoders import decoder
 from deedbox.kernel.errors import BadRequest, TooLarge, UnsupportedMediaType
+from deedbox.web import limits
 from deedbox.web.http import context, multipart
 from deedbox.web.http.context import AnyRequest
 

@@ -5,9 +5,10 @@ import re
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
+from deedbox.web import limits
 from deedbox.web.http import drain_body
 from deedbox.web.http.connections import Connections
 from deedbox.web.http.envelope import envelope
@@ -56,7 +57,7 @@ class BoundedHttp(HttpToolsProtocol):
                 if self._head_timer is None:
                     self._await_rest()
             self._head_bytes += len(data)
-            if self._head_bytes > limits.HEAD_BYTES + limits.BLOB_CHUNK_BYTES:
+            if self._head_bytes > limits.HEAD_BYTES + shared_limits.BLOB_CHUNK_BYTES:
                 # The head may have ended within this piece, so a body's first piece is allowed for.
                 self.send_400_response(_HEAD_TOO_LARGE)
                 return

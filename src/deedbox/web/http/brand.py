@@ -9,10 +9,10 @@ from litestar.params import FromPath
 
 from deedbox.accounts import logo, workspace_profile
 from deedbox.kernel import accent as colours
-from deedbox.kernel import limits
 from deedbox.kernel.accent import AccentShade
 from deedbox.kernel.errors import NotFound
 from deedbox.signing.initials import initials_of
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.auth import LOGO, STATIC, requires
 from deedbox.web.http.context import AnyRequest

@@ -5,9 +5,10 @@ import ipaddress
 import resource
 from collections import Counter
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
+from deedbox.web import limits
 from deedbox.web.http.identity import neighbourhood
 
 _MANY = "many"
@@ -17,9 +18,9 @@ _MANY = "many"
 class Connections:
     def __init__(self, settings: Settings) -> None:
         self.open = 0
-        self._most = min(limits.CONNECTIONS, _descriptors() - limits.DESCRIPTORS_KEPT)
+        self._most = min(shared_limits.CONNECTIONS, _descriptors() - shared_limits.DESCRIPTORS_KEPT)
         if self._most < limits.CONNECTIONS_MIN:
-            least = limits.CONNECTIONS_MIN + limits.DESCRIPTORS_KEPT
+            least = limits.CONNECTIONS_MIN + shared_limits.DESCRIPTORS_KEPT
             raise SetupError(
                 f"This process may have too few files and connections open: fewer than {least}.",
                 f"Raise the limit before the start: ulimit -n {least}",
@@ -59,7 +60,7 @@ class Connections:
 def _descriptors() -> int:
     """How many files and connections this process may have open: as many as the system lets it have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = limits.CONNECTIONS + limits.DESCRIPTORS_KEPT
+    wanted = shared_limits.CONNECTIONS + shared_limits.DESCRIPTORS_KEPT
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted
     raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

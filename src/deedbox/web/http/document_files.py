@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from litestar import Response
 
-from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
@@ -17,6 +16,7 @@ from deedbox.signing.model import Document, Packet, first_page
 from deedbox.signing.packet_files import NamedFile, list_all
 from deedbox.signing.store import documents, sealed
 from deedbox.signing.store.sealed import SealedHashes
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.blob_response import file_response, page_number, page_picture
 from deedbox.web.http.context import AnyRequest

@@ -3,9 +3,9 @@
 import asyncio
 from typing import Final
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.fairness import ConcurrencyLimit
+from deedbox.web import limits
 from deedbox.web.http.head import Message, Receive, Scope
 
 PROXIED: Final = "deedbox.proxied"

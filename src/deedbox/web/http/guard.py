@@ -10,7 +10,8 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from deedbox.accounts import people
-from deedbox.kernel import fairness, limits, log
+from deedbox.kernel import fairness, log
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant, stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import (
@@ -29,6 +30,7 @@ from deedbox.kernel.fairness import ConcurrencyLimit, MemoryBudget
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import Allowance, RateLimitStatus
 from deedbox.signing import sessions
+from deedbox.web import limits
 from deedbox.web.http import auth, drain_body, framing, head, identity
 from deedbox.web.http.auth import Authenticator
 from deedbox.web.http.context import KEY, OUTER, Context, of
@@ -309,7 +311,7 @@ class _Exchange:
         if context.door.always_open or OUTER in self._scope:
             return nullcontext()
         session = context.door.opener in ("person", "signer")
-        most = limits.IN_FLIGHT_PER_SESSION if session else limits.IN_FLIGHT_PER_CALLER
+        most = limits.IN_FLIGHT_PER_SESSION if session else shared_limits.IN_FLIGHT_PER_CALLER
         address = identity.address(self._scope)
         # One connection has one request under way, so that this counts those that a proxy holds for an address.
         per_address = self._guard.deedbox.settings.connections_per_address
@@ -318,7 +320,7 @@ class _Exchange:
     def _refuse_when_busy(self) -> None:
         if self._came_after_stop:
             raise Unavailable("The server is stopping. Try again in a moment.", code=ErrorCode.DRAINING)
-        if self._guard.metrics.in_flight >= limits.IN_FLIGHT_REQUESTS:
+        if self._guard.metrics.in_flight >= shared_limits.IN_FLIGHT_REQUESTS:
             raise Unavailable("Too many requests at once. Try again in a moment.")
 
     async def _pass_on(self) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from deedbox.accounts import keys, people
 from deedbox.accounts.caller import Caller
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
@@ -17,6 +17,7 @@ from deedbox.kernel.errors import Unauthorized
 from deedbox.kernel.ids import is_id
 from deedbox.kernel.ratelimit import ADDRESS, Allowance
 from deedbox.signing import sessions
+from deedbox.web import limits
 from deedbox.web.http import cookies, framing
 from deedbox.web.http.head import Scope
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from deedbox.wiring import Installation
 
 _BEARER = b"bearer "
-_PERSON_BUDGET = Allowance(per_minute=limits.PERSON_PER_MINUTE, per_day=None)
+_PERSON_BUDGET = Allowance(per_minute=shared_limits.PERSON_PER_MINUTE, per_day=None)
 _SIGNER_BUDGET = Allowance(per_minute=limits.SIGNER_PER_MINUTE, per_day=None)
 _LINK_BUDGET = Allowance(per_minute=limits.LINK_PER_MINUTE, per_day=None)
 
@@ -123,7 +124,7 @@ def budget(who: Identity) -> Budget:
 def address(scope: Scope) -> str:
     """Where the request comes from: whom it counts for while nobody better is known."""
     client = scope["client"]
-    return neighbourhood(client[0][: limits.ADDRESS_CHARS] if client else "unknown")
+    return neighbourhood(client[0][: shared_limits.ADDRESS_CHARS] if client else "unknown")
 
 
 @functools.lru_cache(maxsize=limits.ADDRESSES_KNOWN)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.web import limits
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
 
@@ -24,7 +25,7 @@ def items(name: str, value: msgspec.Raw) -> Iterator[bytes]:
         elif mark in b"]}":
             depth -= 1
         if token.end() - start > limits.BULK_ROW_BYTES:
-            raise BadRequest(f"{name}[{index}]: larger than {limits.BULK_ROW_BYTES // limits.MB} MB")
+            raise BadRequest(f"{name}[{index}]: larger than {limits.BULK_ROW_BYTES // shared_limits.MB} MB")
         if depth == 0 or (depth == 1 and mark == b","):
             if item := content[start : token.start()].strip():
                 yield item

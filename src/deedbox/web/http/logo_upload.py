@@ -2,7 +2,7 @@
 
 from deedbox.accounts import logo
 from deedbox.accounts.workspace_profile import WorkspaceProfile
-from deedbox.kernel import limits
+from deedbox.web import limits
 from deedbox.web.http import context, multipart, upload
 from deedbox.web.http.context import AnyRequest
 

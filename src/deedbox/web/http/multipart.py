@@ -9,8 +9,9 @@ from urllib.parse import unquote_to_bytes
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import BadRequest, UnsupportedMediaType
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.context import AnyRequest
 
@@ -105,6 +106,6 @@ def clean(name: str) -> str:
     kept = unicodedata.normalize("NFC", _UNSEEN.sub("", shown)).strip()
     if kept in ("", ".", ".."):
         raise BadRequest(f"The part named {FILE!r} has no file name. Send the file with its name.")
-    if len(kept) > limits.FILENAME_CHARS:
-        raise BadRequest(f"The name of the file is longer than {limits.FILENAME_CHARS} characters")
+    if len(kept) > shared_limits.FILENAME_CHARS:
+        raise BadRequest(f"The name of the file is longer than {shared_limits.FILENAME_CHARS} characters")
     return kept

@@ -8,10 +8,11 @@ import msgspec
 from litestar import Response
 from msgspec.structs import replace
 
-from deedbox.kernel import idempotency, limits
+from deedbox.kernel import idempotency
 from deedbox.kernel.db import Isolation, Tx
 from deedbox.kernel.errors import BadRequest, Conflict, ErrorCode
 from deedbox.kernel.idempotency import StoredResponse
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.context import AnyRequest
 

@@ -13,7 +13,8 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
 from deedbox import VERSION
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
+from deedbox.web import limits
 from deedbox.web.http import auth, multipart, options, query, write_back
 from deedbox.web.http.auth import Requirement, list_routes
 from deedbox.web.http.body import OPTIONAL_BODY, READS
@@ -82,7 +83,7 @@ _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": f"Makes a retry harmless: kept {limits.IDEMPOTENCY_HOURS} hours.",
+    "description": f"Makes a retry harmless: kept {shared_limits.IDEMPOTENCY_HOURS} hours.",
     "schema": {
         "type": "string",
         "minLength": 1,

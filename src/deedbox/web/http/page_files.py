@@ -11,13 +11,14 @@ from litestar.datastructures import FormMultiDict
 from multipart import MultipartSegment
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blobs, Incoming
 from deedbox.kernel.blobs.local import disk
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, TooLarge
 from deedbox.pdf.intake import convert
 from deedbox.signing.new_document import NewFile
+from deedbox.web import limits
 from deedbox.web.http import context, multipart, page_forms
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.multipart import FILE, Take
@@ -82,7 +83,7 @@ async def read_form(request: AnyRequest, blobs: Blobs, most_files: int) -> Async
                 with page_forms.beside(FILE):
                     raise BadRequest(WORDS["chosen_too_many"].format(most=most_files))
             name = multipart.filename(part)
-            files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
+            files.append((name, await held.enter_async_context(blobs.receive(shared_limits.DOCUMENT_FILE_BYTES))))
             return _to(name, files[-1][1])
 
         await multipart.read(request, opened)
@@ -98,7 +99,7 @@ async def table(request: AnyRequest, most: int) -> UploadedTable:
 
         async def write(data: bytes) -> None:
             if spool.tell() + len(data) > most:
-                raise TooLarge(WORDS["chosen_table_too_large"].format(mb=most // limits.MB))
+                raise TooLarge(WORDS["chosen_table_too_large"].format(mb=most // shared_limits.MB))
             with disk():
                 await asyncio.to_thread(spool.write, data)
 
@@ -127,7 +128,7 @@ def title_from_name(filename: str, most: int) -> str:
 
 def _password(name: str, said: dict[str, Any]) -> Secret | None:
     """What was typed to open locked files; others take no notice of it."""
-    given = str(said.get(_OPENS, ""))[: limits.FILE_PASSWORD_CHARS]
+    given = str(said.get(_OPENS, ""))[: shared_limits.FILE_PASSWORD_CHARS]
     return Secret(given) if given and name.lower().endswith(".pdf") else None
 
 
@@ -141,7 +142,7 @@ def _to(name: str, incoming: Incoming) -> Take:
             try:
                 await incoming.write(data)
             except TooLarge as error:
-                most = limits.DOCUMENT_FILE_BYTES // limits.MB
+                most = shared_limits.DOCUMENT_FILE_BYTES // shared_limits.MB
                 raise TooLarge(WORDS["chosen_too_large"].format(name=name, mb=most)) from error
 
     return write

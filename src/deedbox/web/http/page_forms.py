@@ -14,10 +14,12 @@ from litestar.datastructures import FormMultiDict
 from litestar.enums import RequestEncodingType
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import idempotency, limits, validation_errors
+from deedbox.kernel import idempotency, validation_errors
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, ErrorCode, ServiceError, UnsupportedMediaType
 from deedbox.kernel.idempotency import KeyedRequest, StoredResponse
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.context import AnyRequest
 
@@ -136,7 +138,7 @@ def _nested(form: FormMultiDict) -> dict[str, Any]:
         for part in parts[:-1]:
             at = at.setdefault(part, {}) if isinstance(at, dict) else at
         if not isinstance(at, dict) or isinstance(at.get(parts[-1]), dict):
-            raise BadRequest(f"The form names {name[: limits.MISTAKE_CHARS]} both as a value and as a group")
+            raise BadRequest(f"The form names {name[: shared_limits.MISTAKE_CHARS]} both as a value and as a group")
         at[parts[-1]] = value.replace("\0", "")
     return {name: _listed(value) for name, value in root.items()}
 

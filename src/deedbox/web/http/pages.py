@@ -12,9 +12,9 @@ from litestar.datastructures import Cookie
 
 from deedbox import i18n
 from deedbox.i18n import dashboard, refusals
-from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import Conflict, ErrorCode, NotFound, ServiceError
+from deedbox.web import limits
 from deedbox.web.http import live
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.envelope import ErrorBody, envelope

@@ -10,8 +10,9 @@ import uvicorn
 from litestar import Litestar
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.settings import Settings
+from deedbox.web import limits
 from deedbox.web.http.bounded_protocol import BoundedHttp
 from deedbox.web.http.connections import Connections
 from deedbox.web.http.guard import Guard
@@ -44,7 +45,7 @@ class Server(uvicorn.Server):
                 proxy_headers=bool(proxies) and guard.deedbox.traces is None,
                 forwarded_allow_ips=proxies,
                 timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=limits.DRAIN_SECONDS,
+                timeout_graceful_shutdown=shared_limits.DRAIN_SECONDS,
             )
         )
         self._guard = guard

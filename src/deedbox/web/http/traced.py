@@ -5,9 +5,9 @@ import ipaddress
 import re
 from typing import NamedTuple
 
-from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
 from deedbox.kernel.traces import Parent, Span, SpanKind, Traces
+from deedbox.web import limits
 from deedbox.web.http.context import KEY, Context
 from deedbox.web.http.head import App, Message, Receive, Scope, Send
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from multipart import MultipartSegment
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import Blobs, Incoming, ReceivedBlob
 from deedbox.kernel.errors import BadRequest, TooLarge
+from deedbox.web import limits
 from deedbox.web.http import body, multipart
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.multipart import FILE, Take
@@ -47,7 +48,7 @@ DOCUMENT_WITH_FILES: dict[str, Any] = {
             FILE: {
                 "type": "array",
                 "minItems": 1,
-                "maxItems": limits.DOCUMENT_FILES,
+                "maxItems": shared_limits.DOCUMENT_FILES,
                 "items": {"type": "string", "format": "binary"},
                 "description": "The files, each with its name.",
             },
@@ -71,7 +72,7 @@ PACKET_WITH_FILES: dict[str, Any] = {
             FILE: {
                 "type": "array",
                 "minItems": 1,
-                "maxItems": limits.PACKET_FILES,
+                "maxItems": shared_limits.PACKET_FILES,
                 "items": {"type": "string", "format": "binary"},
                 "description": "The files of all documents, each with its name.",
             },
@@ -84,7 +85,7 @@ _TOO_LARGE = "File exceeds maximum size of {most}MB"
 
 
 _TOO_MUCH_JSON = (
-    f"JSON with files may have {limits.DOCUMENT_JSON_BYTES // limits.MB} MB."
+    f"JSON with files may have {limits.DOCUMENT_JSON_BYTES // shared_limits.MB} MB."
     " Send larger files as multipart/form-data: a part `document` and parts `file`."
 )
 
@@ -155,12 +156,12 @@ async def one_file(
     request: AnyRequest,
     blobs: Blobs,
     accept: Callable[[str], object],
-    most: int = limits.UPLOAD_BYTES,
+    most: int = shared_limits.UPLOAD_BYTES,
     page: UploadPage | None = None,
 ) -> AsyncIterator[FormPart]:
     """The one file of the form. `accept` refuses a name before its bytes are read; what is not adopted is removed."""
     expected, beside = (FILE, 0) if page is None else (page.file, limits.SIGNING_FORM_BYTES)
-    too_large, announced = _TOO_LARGE.format(most=most // limits.MB), request.headers.get("content-length", "")
+    too_large, announced = _TOO_LARGE.format(most=most // shared_limits.MB), request.headers.get("content-length", "")
     too_much = announced.isdigit() and int(announced) > most + limits.UPLOAD_FORM_BYTES + beside
     if too_much and multipart.is_form(request):
         raise TooLarge(too_large)
@@ -189,7 +190,7 @@ async def one_file(
 
 @asynccontextmanager
 async def document_form(
-    request: AnyRequest, blobs: Blobs, most_files: int = limits.DOCUMENT_FILES
+    request: AnyRequest, blobs: Blobs, most_files: int = shared_limits.DOCUMENT_FILES
 ) -> AsyncIterator[DocumentForm]:
     """The JSON of a document or packet, and its files; what is not adopted until the end of this is removed."""
     document, files = bytearray(), list[tuple[str, Incoming]]()
@@ -206,8 +207,8 @@ async def document_form(
                 return keep
             if part.name == FILE and len(files) < most_files:
                 name = multipart.filename(part)
-                files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
-                return _to(files[-1][1], f"A file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB")
+                files.append((name, await held.enter_async_context(blobs.receive(shared_limits.DOCUMENT_FILE_BYTES))))
+                return _to(files[-1][1], f"A file may have {shared_limits.DOCUMENT_FILE_BYTES // shared_limits.MB} MB")
             raise BadRequest(
                 f"The form may have one part {DOCUMENT!r} and {most_files} parts {FILE!r},"
                 f" and no part {part.name!r} beside them"
@@ -244,8 +245,8 @@ async def page_files(request: AnyRequest, blobs: Blobs, most_files: int) -> Asyn
             if len(files) == most_files:
                 raise BadRequest(WORDS["chosen_too_many"].format(most=most_files))
             name = multipart.filename(part)
-            files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
-            most = limits.DOCUMENT_FILE_BYTES // limits.MB
+            files.append((name, await held.enter_async_context(blobs.receive(shared_limits.DOCUMENT_FILE_BYTES))))
+            most = shared_limits.DOCUMENT_FILE_BYTES // shared_limits.MB
             return _to(files[-1][1], WORDS["chosen_too_large"].format(name=name, mb=most))
 
         await multipart.read(request, opened)

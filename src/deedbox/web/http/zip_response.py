@@ -9,11 +9,11 @@ from litestar.response import Stream as StreamedResponse
 
 from deedbox.archive import stored_zip
 from deedbox.archive.stored_zip import ZipEntry
-from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.errors import TooLarge
 from deedbox.kernel.plain_name import plain_name
 from deedbox.signing.packet_files import NamedFile
+from deedbox.web import limits
 from deedbox.web.http import context, ranges
 from deedbox.web.http.blob_response import GUARDED, join, patiently, unchanged_response
 from deedbox.web.http.context import AnyRequest

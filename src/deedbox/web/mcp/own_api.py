@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from deedbox.assistant.api import ApiRefusal, ApiRequest
-from deedbox.kernel import limits
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.context import OUTER, AnyRequest
 from deedbox.web.http.head import App, Message, Receive, Scope

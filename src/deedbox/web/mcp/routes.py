@@ -7,8 +7,8 @@ from typing import Any
 
 from litestar import Response, post
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.web import limits
 from deedbox.web.http import body, context
 from deedbox.web.http.auth import Requirement, requires
 from deedbox.web.http.context import AnyRequest

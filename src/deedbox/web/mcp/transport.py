@@ -6,8 +6,8 @@ from litestar import Response
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from deedbox.assistant.server import create_server
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.web import limits
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.mcp.own_api import Heard, OwnApi, sent
 

@@ -8,9 +8,9 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import FromPath
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, NotFound, UnsupportedMediaType
 from deedbox.pdf.seal.timestamp import QUERY_TYPE, REPLY_TYPE
+from deedbox.web import limits
 from deedbox.web.http import context, openapi
 from deedbox.web.http.auth import PUBLIC, Requirement, requires
 from deedbox.web.http.context import AnyRequest

@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response, get
 
-from deedbox.kernel import limits
+from deedbox.web import limits
 from deedbox.web.http.auth import STATIC, requires
 from deedbox.web.http.context import AnyRequest
 from deedbox.web.http.static import load_static_files

@@ -6,12 +6,13 @@ from litestar import Response, delete, get, put
 from litestar.params import FromPath
 
 from deedbox.i18n.refusals import refusal
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.errors import Conflict, NotFound, TooLarge
 from deedbox.signing.actions import attach
 from deedbox.signing.model import Attachment
 from deedbox.signing.store import attachments as store
+from deedbox.web import limits
 from deedbox.web.http import context, multipart, openapi, upload
 from deedbox.web.http.auth import SIGNER, requires
 from deedbox.web.http.blob_response import PICTURE, PictureQuery, page_number, page_picture
@@ -81,7 +82,7 @@ async def store_attachment(request: AnyRequest, field_id: str, page: upload.Uplo
             async with prepared as keep:
                 return await done(request, who, keep)
     except TooLarge as error:
-        raise refusal(TooLarge, "attachment_bytes", most=str(most // limits.MB)) from error
+        raise refusal(TooLarge, "attachment_bytes", most=str(most // shared_limits.MB)) from error
 
 
 async def list_shown(request: AnyRequest, who: Inside) -> list[Attachment]:

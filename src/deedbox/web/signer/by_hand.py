@@ -10,7 +10,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
 from deedbox.i18n.refusals import refusal
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.pdf.marks.fonts import Hand
@@ -19,6 +19,7 @@ from deedbox.pdf.marks.strokes import PadDrawing
 from deedbox.signing.action_context import SigningServices
 from deedbox.signing.actions import sign
 from deedbox.signing.model import SignerSignature
+from deedbox.web import limits
 from deedbox.web.http import context, openapi
 from deedbox.web.http.auth import SIGNER, requires
 from deedbox.web.http.blob_response import etag_of, made_response
@@ -31,8 +32,8 @@ from deedbox.web.signer.records import Drawn, Typed, UploadedMark
 UNUSABLE = Saying(
     "signature_image",
     {
-        "megabytes": str(limits.SIGNATURE_IMAGE_BYTES // limits.MB),
-        "megapixels": str(limits.SIGNATURE_IMAGE_PIXELS // 10**6),
+        "megabytes": str(shared_limits.SIGNATURE_IMAGE_BYTES // shared_limits.MB),
+        "megapixels": str(shared_limits.SIGNATURE_IMAGE_PIXELS // 10**6),
     },
 )
 """What is said of a picture that is too large or none."""
@@ -71,7 +72,9 @@ def _picture(url: str) -> bytes:
 
 
 class HandQuery(msgspec.Struct, frozen=True):
-    text: Annotated[str, Meta(min_length=1, max_length=limits.SIGNER_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
+    text: Annotated[
+        str, Meta(min_length=1, max_length=shared_limits.SIGNER_NAME_CHARS, extra_json_schema=shared_limits.NO_NUL)
+    ]
     """What is typed."""
     hand: Hand = "dancing"
     """In which hand it is written."""

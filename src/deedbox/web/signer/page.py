@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from deedbox import i18n
 from deedbox.i18n import refusals
 from deedbox.i18n.refusals import refusal
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import ReceivedBlob
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest, ServiceError, TooLarge
@@ -31,6 +31,7 @@ from deedbox.signing.field_value import BY_HAND
 from deedbox.signing.model import Packet, consent
 from deedbox.signing.store import people
 from deedbox.signing.store.links import Unsigned
+from deedbox.web import limits
 from deedbox.web.http import context, live
 from deedbox.web.http.auth import SIGNER, requires
 from deedbox.web.http.context import AnyRequest
@@ -124,7 +125,7 @@ async def _form(request: AnyRequest) -> FormMultiDict:
 async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None:
     act, language = text(form, "act"), text(form, "language")
     if act == "code":
-        await give_code(request, _bounded(form, "code", limits.ACCESS_CODE_CHARS))
+        await give_code(request, _bounded(form, "code", shared_limits.ACCESS_CODE_CHARS))
         return
     if act == "code_again":
         await code_again(request)
@@ -136,7 +137,7 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         if "signature" in form:  # with the button came all that is filled in
             await _keep(request, who, form)
     elif act == "decline":
-        reason = _bounded(form, "reason", limits.REASON_CHARS) or None
+        reason = _bounded(form, "reason", shared_limits.REASON_CHARS) or None
         await run_action(request, who, lambda ctx, packet: decline(ctx, packet, signer_id, reason, seen))
     elif act == "begin":
         await load_viewer(request)
@@ -189,7 +190,7 @@ def _by_hand(form: FormMultiDict, mark: str) -> _ByHand:
     given: dict[str, Any] = {"kind": kind}
     try:
         if kind == "typed":
-            given["text"] = _bounded(form, mark, limits.SIGNER_NAME_CHARS)
+            given["text"] = _bounded(form, mark, shared_limits.SIGNER_NAME_CHARS)
             given["hand"] = text(form, f"{mark}-hand") or "dancing"
         elif kind == "drawn":
             given |= _STROKES.decode(text(form, f"{mark}-strokes"))
@@ -219,13 +220,15 @@ async def _keep(request: AnyRequest, who: Inside, form: Mapping[str, Any]) -> No
 
 
 def _unsigned(form: Mapping[str, Any]) -> Unsigned:
-    typed = {name: str(form[name]).replace("\0", "")[: limits.SIGNER_NAME_CHARS] for name in BY_HAND if name in form}
+    typed = {
+        name: str(form[name]).replace("\0", "")[: shared_limits.SIGNER_NAME_CHARS] for name in BY_HAND if name in form
+    }
     return Unsigned(consents=bool(form.get("consent")), **typed)
 
 
 def _delegation(form: FormMultiDict) -> Delegation:
     """To whom the form passes it on; BadRequest where name or address are missing or too long."""
-    reason = _bounded(form, "reason", limits.REASON_CHARS) or None
+    reason = _bounded(form, "reason", shared_limits.REASON_CHARS) or None
     given = {"name": text(form, "name").strip(), "email": text(form, "email").strip(), "reason": reason}
     try:
         return msgspec.convert(given, Delegation)
@@ -297,9 +300,9 @@ async def _signing(
         depends=any(field.show_if for field in who.possible_fields),
         files=files,
         names={one.id: one.name for _, one in packet.signers()},
-        most=limits.ATTACHMENT_BYTES // limits.MB,
-        most_photo=limits.SIGNATURE_IMAGE_BYTES,
-        most_pixels=limits.SIGNATURE_IMAGE_PIXELS,
+        most=limits.ATTACHMENT_BYTES // shared_limits.MB,
+        most_photo=shared_limits.SIGNATURE_IMAGE_BYTES,
+        most_pixels=shared_limits.SIGNATURE_IMAGE_PIXELS,
         typed=typed if typed is not None else _typed_before(who),
         resumed=bool(kept or written),
         shared=who.session.link == "in_person",

@@ -10,7 +10,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.i18n.refusals import refusal
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
@@ -26,6 +26,7 @@ from deedbox.signing.field_value import current_value
 from deedbox.signing.model import Attachment, consent, first_page
 from deedbox.signing.packet_files import for_signers
 from deedbox.signing.store import links, people, sealed
+from deedbox.web import limits
 from deedbox.web.http import context, openapi
 from deedbox.web.http.auth import SIGNER, requires
 from deedbox.web.http.blob_response import PICTURE, PictureQuery, file_response, page_number, page_picture
@@ -66,7 +67,10 @@ _SIGNER: dict[str, Any] = {**requires(SIGNER), openapi.ALSO: (409,)}
 
 class DownloadQuery(msgspec.Struct, frozen=True):
     document: (
-        Annotated[str, Meta(min_length=1, max_length=limits.CURSOR_CHARS, extra_json_schema=limits.NO_NUL)] | UnsetType
+        Annotated[
+            str, Meta(min_length=1, max_length=shared_limits.CURSOR_CHARS, extra_json_schema=shared_limits.NO_NUL)
+        ]
+        | UnsetType
     ) = UNSET
     """Only this document of the packet."""
 

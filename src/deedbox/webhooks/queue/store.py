@@ -3,10 +3,10 @@ changes nothing. All of it runs under read committed: workers skip each other's 
 
 from datetime import datetime, timedelta
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.jobs import Backlog
+from deedbox.webhooks import limits
 from deedbox.webhooks.queue.claim import AttemptOutcome, AttemptSlots, Claim, WebhookEndpoint
 from deedbox.webhooks.store import add_attempt
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unavailable
+from deedbox.search import limits
 from deedbox.search.index import ANYTHING, Candidate, Hit, IndexChange, IndexUnusable, Legs, Place, Sieve
 from deedbox.search.index.bits import Floats
 from deedbox.search.index.postgres.graphs import Graphs

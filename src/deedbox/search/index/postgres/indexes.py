@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import SetupError
+from deedbox.search import limits
 from deedbox.search.chunks.store import LOGGED, watermark
 from deedbox.search.index import Index, Place
 from deedbox.search.index.postgres.graphs import Graphs

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Row
+from deedbox.search import limits
 from deedbox.search.index import bm25
 from deedbox.search.index.terms import Numbers
 

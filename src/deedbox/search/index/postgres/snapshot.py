@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.traces import span
+from deedbox.search import limits
 from deedbox.search.index import ANYTHING, Candidate, Hit, Sieve, bits, bm25
 from deedbox.search.index.analysis import forms, query_terms
 from deedbox.search.index.bits import Floats

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.search import limits
 from deedbox.search.index import spelling
 from deedbox.search.index.analysis import plain, query_terms
 from deedbox.search.index.postgres.postings import POSTING, ordinals

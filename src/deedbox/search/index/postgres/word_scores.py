@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Row
+from deedbox.search import limits
 from deedbox.search.index import bm25
 from deedbox.search.index.bits import Scores
 from deedbox.search.index.postgres.postings import POSTING, Ordinals

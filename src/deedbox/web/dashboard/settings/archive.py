@@ -8,11 +8,11 @@ from deedbox.archive import overview, store
 from deedbox.archive.verify import ArchiveVerdict
 from deedbox.i18n.dashboard import WORDS
 from deedbox.i18n.measures import size
-from deedbox.kernel import limits
 from deedbox.kernel.archive_url import ArchiveFolder, Web
 from deedbox.kernel.errors import Conflict, ServiceError
 from deedbox.kernel.settings import Settings
 from deedbox.kernel.settings.shown import shown
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.app_pages import app_page
 from deedbox.web.http.auth import person

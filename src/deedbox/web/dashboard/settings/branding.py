@@ -14,9 +14,9 @@ from deedbox.accounts import logo, workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
 from deedbox.i18n.dashboard import WORDS
 from deedbox.kernel import accent as colours
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ServiceError
+from deedbox.web import limits
 from deedbox.web.http import brand, context, logo_upload, page_forms, write_back
 from deedbox.web.http.app_pages import app_page
 from deedbox.web.http.auth import person

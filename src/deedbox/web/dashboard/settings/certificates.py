@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from litestar import Response, get
 
 from deedbox.authority import ISSUING, ROOT, TIMESTAMP, CertificateSummary
-from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.settings.shown import shown
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.app_pages import app_page
 from deedbox.web.http.auth import person

@@ -5,8 +5,8 @@ from typing import Any
 from litestar import Response, get, post
 from litestar.params import FromPath
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.web import limits
 from deedbox.web.dashboard.settings.form_actions import run_action
 from deedbox.web.dashboard.settings.hooks import state_of
 from deedbox.web.http import context, page_forms

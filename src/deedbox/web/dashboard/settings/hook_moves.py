@@ -8,9 +8,9 @@ import msgspec
 from litestar import Response, post
 from litestar.params import FromPath
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
+from deedbox.web import limits
 from deedbox.web.dashboard.settings.form_actions import made_once, run_action
 from deedbox.web.dashboard.settings.hooks import PLACE, secret_page
 from deedbox.web.http import context, page_forms

@@ -10,10 +10,11 @@ from litestar.params import FromPath
 from msgspec import UNSET, UnsetType
 
 from deedbox.i18n import dashboard
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, ServiceError
+from deedbox.web import limits
 from deedbox.web.dashboard.settings.form_actions import made_once
 from deedbox.web.http import context, page_forms
 from deedbox.web.http import cursor as cursors
@@ -93,7 +94,7 @@ class HookForm(msgspec.Struct, frozen=True):
 @get(PLACE, opt={**person("hooks:write"), QUERY: HooksQuery}, include_in_schema=False)
 async def list_hooks(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
-    before, most = here.query.cursor or None, limits.PAGE_DEFAULT
+    before, most = here.query.cursor or None, shared_limits.PAGE_DEFAULT
     found = await here.deedbox.db.read(
         lambda tx: hooks.page(tx, here.caller.workspace_id, limit=most + 1, cursor=before)
     )
@@ -136,7 +137,7 @@ async def make_hook(request: AnyRequest) -> Response[Any]:
 async def show_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     asked: HookPageQuery = here.query
-    most, now = limits.PAGE_DEFAULT, here.deedbox.clock.now()
+    most, now = shared_limits.PAGE_DEFAULT, here.deedbox.clock.now()
     part = DeliveryPart(most + 1, asked.cursor or None, hook_id, SHOWN[asked.status])
 
     def look(tx: Tx) -> tuple[Hook, list[Delivery], dict[str, int]]:
@@ -161,7 +162,7 @@ async def show_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Any
         shown=SHOWN,
         hours=HOURS,
         once=page_forms.new_once(),
-        overlap=limits.WEBHOOK_ROTATION_HOURS,
+        overlap=shared_limits.WEBHOOK_ROTATION_HOURS,
         check=CHECKS[hook.signature_scheme],
     )
 
@@ -201,7 +202,7 @@ def secret_page(request: AnyRequest, hook: Hook, secret: Secret, effective_at: s
         hook=hook,
         secret=secret.reveal(),
         effective_at=effective_at,
-        overlap=limits.WEBHOOK_ROTATION_HOURS,
+        overlap=shared_limits.WEBHOOK_ROTATION_HOURS,
         check=CHECKS[hook.signature_scheme],
     )
 

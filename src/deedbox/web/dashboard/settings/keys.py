@@ -12,9 +12,10 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.accounts import keys, scopes, tiers
 from deedbox.accounts.keys import CreatedKey, KeyChange, KeyRecord, NewKey
 from deedbox.i18n import dashboard
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import ServiceError
+from deedbox.web import limits
 from deedbox.web.dashboard.settings.form_actions import made_once, run_action
 from deedbox.web.http import context, page_forms
 from deedbox.web.http import cursor as cursors
@@ -53,7 +54,7 @@ class KeyForm(msgspec.Struct, frozen=True):
     """What a person fills in for a new key."""
 
     name: keys.KeyName
-    scopes: Annotated[list[keys.ScopeName], Meta(min_length=1, max_length=limits.KEY_SCOPES)]
+    scopes: Annotated[list[keys.ScopeName], Meta(min_length=1, max_length=shared_limits.KEY_SCOPES)]
     tier: tiers.Tier = tiers.DEFAULT_TIER
     days: Literal["7", "30", "90", "365"] | None = None
 
@@ -71,9 +72,9 @@ async def list_keys(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     now, after = here.deedbox.clock.now(), here.query.cursor or None
     found = await here.deedbox.db.read(
-        lambda tx: keys.page(tx, here.caller, limit=limits.PAGE_DEFAULT + 1, after=after, now=now)
+        lambda tx: keys.page(tx, here.caller, limit=shared_limits.PAGE_DEFAULT + 1, after=after, now=now)
     )
-    shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda key: key.id)
+    shown, _, _, older = cursors.page(found, shared_limits.PAGE_DEFAULT, lambda key: key.id)
     return app_page(request, "dashboard/settings/keys.html", keys=shown, older=older, paged=after, may_do=may_do)
 
 

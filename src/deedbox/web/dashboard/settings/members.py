@@ -11,11 +11,12 @@ from msgspec import UNSET, UnsetType
 from deedbox.accounts.members import members
 from deedbox.accounts.members.invitations import NewInvitation
 from deedbox.accounts.roles import ROLES, Role
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, ServiceError
 from deedbox.kernel.ids import ID_CHARS
 from deedbox.people_mail import Sent
+from deedbox.web import limits
 from deedbox.web.http import context, page_forms
 from deedbox.web.http import cursor as cursors
 from deedbox.web.http.app_pages import app_page
@@ -111,11 +112,11 @@ async def _page(
     after = getattr(here.query, "cursor", None) or None
     found, keys = await here.deedbox.db.read_aside(
         lambda tx: (
-            members.page(tx, here.caller, limit=limits.PAGE_MAX + 1, after=after, now=now),
+            members.page(tx, here.caller, limit=shared_limits.PAGE_MAX + 1, after=after, now=now),
             members.keys_of(tx, here.caller, now=now),
         )
     )
-    shown = found[: limits.PAGE_MAX]
+    shown = found[: shared_limits.PAGE_MAX]
     return app_page(
         request,
         "dashboard/settings/members.html",
@@ -129,7 +130,7 @@ async def _page(
         roles=ROLES,
         made=made,
         delivers=here.deedbox.people_mail.delivers,
-        days=limits.INVITATION_DAYS,
+        days=shared_limits.INVITATION_DAYS,
         typed={"email": text(form, "email") if form else "", "role": text(form, "role") if form else "sender"},
     )
 

@@ -5,12 +5,13 @@ from typing import Any
 from litestar import Response, get, post
 
 from deedbox.i18n.dashboard import WORDS
-from deedbox.kernel import limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.errors import Conflict, ServiceError, TooManyRequests
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.settings.shown import shown
 from deedbox.mail import Relay
+from deedbox.web import limits
 from deedbox.web.http import context
 from deedbox.web.http.app_pages import app_page
 from deedbox.web.http.auth import person
@@ -49,7 +50,7 @@ async def _send(request: AnyRequest) -> None:
     if not standing.allowed:
         raise TooManyRequests(WORDS["sending_lately"].format(seconds=standing.retry_after))
     # A page waits for the answer, and not for as long as the queue would.
-    relay = Relay(deedbox.settings, Patience(limits.SMTP_CHECK_SECONDS, limits.SMTP_CHECK_SECONDS))
+    relay = Relay(deedbox.settings, Patience(shared_limits.SMTP_CHECK_SECONDS, shared_limits.SMTP_CHECK_SECONDS))
     try:
         await relay.send_test(Mailbox(to.email, to.name), now=now)
     except ServiceError as error:

@@ -8,14 +8,20 @@ import inspect
 import itertools
 import re
 import sys
+from collections import ChainMap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from deedbox.kernel import limits
+from deedbox.accounts import limits as accounts_limits
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.constraints import structs_in
+from deedbox.search import limits as search_limits
+from deedbox.signing import limits as signing_limits
+from deedbox.web import limits
 from deedbox.web.http.description import constraints
+from deedbox.webhooks import limits as webhooks_limits
 
 _EVERY_LIST = {
     "count": "How many are in this answer.",
@@ -24,6 +30,8 @@ _EVERY_LIST = {
 }
 """What means the same in every list."""
 _REF = "#/components/schemas/{name}"
+_LIMITS = ChainMap(*map(vars, (limits, shared_limits, accounts_limits, search_limits, signing_limits, webhooks_limits)))
+"""Every limit that a description may name, by its name."""
 _LIMIT = re.compile(r"\{([A-Z][A-Z0-9_]+)\}")
 
 
@@ -78,4 +86,4 @@ def _under_fields(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
 
 def _with_limits(text: str) -> str:
     """The text, with the number of each limit that it names in braces."""
-    return _LIMIT.sub(lambda named: f"{getattr(limits, named[1]):,}", text)
+    return _LIMIT.sub(lambda named: f"{_LIMITS[named[1]]:,}", text)

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
+from deedbox.search import limits
 from deedbox.search.index.postgres.store.arrays import numbers, texts
 from deedbox.search.index.postgres.store.indexes import IndexRow
 

@@ -4,8 +4,9 @@ from typing import TypeAlias
 
 import psycopg
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import log
 from deedbox.kernel.db import Row, postgres
+from deedbox.search import limits
 
 Connection: TypeAlias = psycopg.Connection[Row]
 

@@ -52,7 +52,7 @@ MEANING: dict[ErrorCode, str] = {
     ErrorCode.IDEMPOTENCY_IN_PROGRESS: "A request with the same Idempotency-Key is still running; try again shortly.",
     ErrorCode.TOO_LARGE: "The body is larger than the route allows.",
     ErrorCode.UNSUPPORTED_MEDIA_TYPE: "The Content-Type of the body is not one the route reads.",
-    ErrorCode.RANGE_NOT_SATISFIABLE: "The requested `Range` contains no byte of the file; `Content-Range` gives its size.",
+    ErrorCode.RANGE_NOT_SATISFIABLE: "The `Range` contains no byte of the file; `Content-Range` gives its size.",
     ErrorCode.RATE_LIMITED: "Too many requests; wait until `X-RateLimit-Reset` (Unix seconds).",
     ErrorCode.INTERNAL_ERROR: "The server failed; `X-Request-Id` finds the cause in its log.",
     ErrorCode.FILE_LOST: "The file is missing from storage; `deedbox doctor` names such files.",

@@ -7,7 +7,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.search.extract.charset import decode
-from deedbox.search.extract.html_colours import Colours, Shade, declared
+from deedbox.search.extract.html_colours import Colours, Shade, declared_colour
 from deedbox.search.extract.html_lines import Lines
 from deedbox.search.extract.text import clean
 from deedbox.search.library.upload import Extraction
@@ -204,7 +204,7 @@ def _hides(style: str) -> bool:
         return True
     if "scale" not in style and "overflow" not in style:
         return False
-    said = declared(style)
+    said = declared_colour(style)
     if _NO_SCALE.search(said.get("transform", "")) or _ZERO.fullmatch(said.get("scale", "").split(" ")[0]):
         return True
     clipped = any(

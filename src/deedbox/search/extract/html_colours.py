@@ -75,7 +75,7 @@ class Colours:
         written = attributes.get("style")
         if own is None and not attributes and tag not in _OWN_COLOURS and node.mem_id not in self._layered:
             return around
-        style = {**(own or {}), **(declared(written) if written else {})}
+        style = {**(own or {}), **(declared_colour(written) if written else {})}
         if tag in _OWN_COLOURS:
             around = Shade(None, OPAQUE, None if tag != "a" else around.behind)
         if node.mem_id in self._layered or style.get("position") in _OVER:
@@ -93,7 +93,7 @@ class Colours:
             if _PSEUDO.search(selector):
                 continue
             with suppress(SelectolaxError, ValueError):
-                said = declared(style)
+                said = declared_colour(style)
                 for node in page.css(selector):
                     self._styles.setdefault(node.mem_id, {}).update(said)
                     matches += 1
@@ -105,7 +105,7 @@ class Colours:
         lifted = [node for node in page.css("[style]") if "position" in (node.attributes.get("style") or "")]
         by_rule = any(style.get("position") in _OVER for style in self._styles.values())
         for node in [*lifted, *(page.css("*") if by_rule else [])]:
-            style = {**self._styles.get(node.mem_id, {}), **declared(node.attributes.get("style") or "")}
+            style = {**self._styles.get(node.mem_id, {}), **declared_colour(node.attributes.get("style") or "")}
             above, steps = node.parent, 0
             while style.get("position") in _OVER and above is not None and steps < HTML_DEPTH:
                 if above.mem_id in self._layered:
@@ -118,7 +118,7 @@ class Colours:
                 above, steps = above.parent, steps + 1
 
 
-def declared(style: str) -> Style:
+def declared_colour(style: str) -> Style:
     """The properties of a rule or a style attribute; of two, what comes last counts, and what is important."""
     found, important = Style(), set[str]()
     for name, value in _DECLARATION.findall(style.lower()):

@@ -12,6 +12,7 @@ from litestar.datastructures import Cookie
 
 from deedbox import i18n
 from deedbox.i18n import dashboard, refusals
+from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import Conflict, ErrorCode, NotFound, ServiceError
 from deedbox.web import limits
@@ -204,7 +205,7 @@ def _templates() -> Any:
             return super().getattr(obj, attribute)
 
     made = Words(loader=PackageLoader("deedbox.web"), autoescape=True, undefined=StrictUndefined)
-    made.globals.update(static=static, script=script, limits=limits)
+    made.globals.update(static=static, script=script, limits=shared_limits)
     # A block that is rendered alone has no imports of its template's: the macros are at hand everywhere.
     made.globals["ui"] = made.get_template("macros.html").module
     return made

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.kernel import limits
+from deedbox.search import limits
 from deedbox.kernel.db import Tx
 from deedbox.search.index import ChunkEntry, Index, IndexChange, bits
 from deedbox.search.index.local import LocalIndex

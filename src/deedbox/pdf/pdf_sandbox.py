@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, TypedDict
 
 import msgspec
 
@@ -29,85 +29,92 @@ Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 _PACKAGE = "deedbox.pdf"
 
 
-def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...]:
-    """Reading what strangers sent, printing on it, drawing or sealing it, and proving it never share a process.
+def _modules(*names: str) -> tuple[str, ...]:
+    return tuple(f"{_PACKAGE}.{name}" for name in names)
 
-    A sandbox that was taken over can spoil what it prepares for a seal; proving, which comes after it, tells."""
+
+def _prepare(*names: str) -> tuple[SandboxCall, ...]:
+    """The calls that load what these modules need, while a sandbox still may."""
+    return tuple(SandboxCall(f"{module}:prepare") for module in _modules(*names))
+
+
+def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...]:
+    """Return one kind each for reading untrusted files, drawing on them, sealing, proving and verifying.
+
+    They never share a process: a sandbox that was taken over can spoil what it prepares for a seal, and the proof, made
+    afterwards in another process, reveals it."""
+    intake = ("intake.take_in", "intake.image_to_pdf", "marks.logo")
+    marks = ("marks.draw", "marks.certificate", "marks.typed_signature")
     return (
         SandboxKind(
             name="prepare",
-            preload=tuple(
-                f"{_PACKAGE}.{module}"
-                for module in (
-                    "intake.take_in",
-                    "intake.join",
-                    "marks.signature_block",
-                    "marks.signature_images",
-                    "intake.image_to_pdf",
-                    "marks.logo",
-                )
-            ),
-            setup=tuple(
-                SandboxCall(f"{_PACKAGE}.{module}:prepare")
-                for module in ("intake.take_in", "intake.image_to_pdf", "marks.logo")
-            ),
+            preload=_modules(*intake, "intake.join", "marks.signature_block", "marks.signature_images"),
+            setup=_prepare(*intake),
             processes=processes,
-            cpu_seconds=limits.PREPARE_SECONDS,
-            seconds=shared_limits.SANDBOX_PATIENCE * limits.PREPARE_SECONDS,
+            **_within(limits.PREPARE_SECONDS),
         ),
         SandboxKind(
             name="print",
-            preload=(f"{_PACKAGE}.marks.draw", f"{_PACKAGE}.marks.certificate", f"{_PACKAGE}.marks.typed_signature"),
-            setup=tuple(
-                SandboxCall(f"{_PACKAGE}.{module}:prepare")
-                for module in ("marks.draw", "marks.certificate", "marks.typed_signature")
-            ),
+            preload=_modules(*marks),
+            setup=_prepare(*marks),
             processes=processes,
-            cpu_seconds=limits.MARK_SECONDS,
-            seconds=shared_limits.SANDBOX_PATIENCE * limits.MARK_SECONDS,
+            **_within(limits.MARK_SECONDS),
         ),
         SandboxKind(
             name="pages",
             # Names beyond ASCII are written in UTF-16 and texts come in it: a closed sandbox could no longer load it.
             preload=(
-                *(f"{_PACKAGE}.{module}" for module in ("render.draw_pages", "render.page_text", "seal.pades")),
+                *_modules("render.draw_pages", "render.page_text", "seal.pades"),
                 *("encodings.utf_16_be", "encodings.utf_16_le"),
             ),
             setup=(SandboxCall(f"{_PACKAGE}.seal.pades:load"),),
             processes=processes,
-            cpu_seconds=limits.SEAL_SECONDS,
-            seconds=shared_limits.SANDBOX_PATIENCE * limits.SEAL_SECONDS,
+            **_within(limits.SEAL_SECONDS),
         ),
         SandboxKind(
             name="prove",
-            preload=tuple(
-                f"{_PACKAGE}.{module}"
-                for module in ("verify.parts", "verify.standalone_timestamp", "intake.earlier_signatures")
-            ),
+            preload=_modules("verify.parts", "verify.standalone_timestamp", "intake.earlier_signatures"),
             processes=processes,
-            cpu_seconds=limits.PROVE_SECONDS,
-            seconds=shared_limits.SANDBOX_PATIENCE * limits.PROVE_SECONDS,
+            **_within(limits.PROVE_SECONDS),
         ),
-        SandboxKind(
-            name="verify",  # strangers use it: what they send must not delay the server's own work
-            preload=(f"{_PACKAGE}.verify.verify_pdf",),
-            processes=processes,
-            caller_processes=max(1, processes // limits.VERIFY_CALLER_SHARE),
-            cpu_seconds=shared_limits.VERIFY_CPU_SECONDS,
-            seconds=shared_limits.VERIFY_SECONDS,
-        ),
-        SandboxKind(
-            name="webpage",
-            preload=(f"{_PACKAGE}.intake.html_to_pdf", "encodings.cp1252", "encodings.utf_16_be"),
-            setup=(SandboxCall(f"{_PACKAGE}.intake.html_to_pdf:prepare"),),
-            cpu_seconds=limits.CONVERT_SECONDS,
-            seconds=shared_limits.SANDBOX_PATIENCE * limits.CONVERT_SECONDS,
-            calls=1,
-            open_files=limits.CONVERT_OPEN_FILES,
-            threads=limits.CONVERT_THREADS,
-            fence=convert.webpage_fence(),
-            fence_demanded=not unconfined,
-        ),
+        _verify(processes),
+        _webpage(unconfined=unconfined),
+    )
+
+
+class _Within(TypedDict):
+    cpu_seconds: int
+    seconds: float
+
+
+def _within(cpu_seconds: int) -> _Within:
+    """Computing time, and the generous limit by the clock."""
+    return {"cpu_seconds": cpu_seconds, "seconds": shared_limits.SANDBOX_PATIENCE * cpu_seconds}
+
+
+def _verify(processes: int) -> SandboxKind:
+    """Strangers use it: what they send must not delay the server's own work."""
+    return SandboxKind(
+        name="verify",
+        preload=_modules("verify.verify_pdf"),
+        processes=processes,
+        caller_processes=max(1, processes // limits.VERIFY_CALLER_SHARE),
+        cpu_seconds=shared_limits.VERIFY_CPU_SECONDS,
+        seconds=shared_limits.VERIFY_SECONDS,
+    )
+
+
+def _webpage(*, unconfined: bool) -> SandboxKind:
+    return SandboxKind(
+        name="webpage",
+        preload=(*_modules("intake.html_to_pdf"), "encodings.cp1252", "encodings.utf_16_be"),
+        setup=_prepare("intake.html_to_pdf"),
+        **_within(limits.CONVERT_SECONDS),
+        calls=1,
+        open_files=limits.CONVERT_OPEN_FILES,
+        threads=limits.CONVERT_THREADS,
+        fence=convert.webpage_fence(),
+        fence_demanded=not unconfined,
     )
 
 

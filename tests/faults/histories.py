@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.search import limits
 from deedbox.kernel.db import Tx
+from deedbox.search import limits
 from deedbox.search.index import ChunkEntry, Index, IndexChange, bits
 from deedbox.search.index.local import LocalIndex
 from deedbox.search.index.postgres.indexes import PostgresIndexes

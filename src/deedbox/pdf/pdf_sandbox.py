@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias, TypeVar, TypedDict
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 import msgspec
 

@@ -11,9 +11,11 @@ import pytest
 
 from deedbox.kernel import limits as shared_limits
 from deedbox.kernel.db import NOTICES_MISSED
+from deedbox.search import limits as search_limits
 from deedbox.search.indexing.embedders import Embedders
 from deedbox.search.indexing.renewal import MODEL_CHOSEN
 from deedbox.web import limits
+from deedbox.webhooks import limits as webhooks_limits
 from tests.api.conftest import Api, opened, served
 from tests.api.hooks.conftest import LOOPBACK
 from tests.api.signing.conftest import Office
@@ -56,10 +58,10 @@ async def server(
     postgres_url: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Api]:
     """A server that does no work. Nobody looks for anything by himself."""
-    for interval in ("JOB_POLL", "WEBHOOK_POLL", "MODEL_WATCH", "JOB_WATCH", "INDEX_FOLLOW"):
-        monkeypatch.setattr(
-            limits if hasattr(limits, f"{interval}_SECONDS") else shared_limits, f"{interval}_SECONDS", 3600
-        )
+    for interval in ("JOB_POLL_SECONDS", "MODEL_WATCH_SECONDS", "JOB_WATCH_SECONDS"):
+        monkeypatch.setattr(shared_limits, interval, 3600)
+    monkeypatch.setattr(webhooks_limits, "WEBHOOK_POLL_SECONDS", 3600)
+    monkeypatch.setattr(search_limits, "INDEX_FOLLOW_SECONDS", 3600)
     monkeypatch.setattr(limits, "SEAL_WAIT_SECONDS", 60)
     async with AsyncExitStack() as stack, opened(postgres_url, tmp_path, clock, egress_allow=LOOPBACK) as first:
         await first.settle()

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,10 @@ def test_threads_that_encrypt_during_a_rotation_make_only_values_that_open(ring:
     for thread in threads:
         thread.start()
     for _ in range(25):
+        before = len(encrypted)
         add_key(ring, drop=set())
+        while len(encrypted) < before + 4:
+            time.sleep(0)
     done.set()
     for thread in threads:
         thread.join()
@@ -170,7 +174,7 @@ def test_processes_that_start_at_once_share_one_ring(tmp_path: Path) -> None:
     path = tmp_path / "master.key"
     code = (
         "import sys; from pathlib import Path; from deedbox.kernel.crypto import *; ring = Path(sys.argv[1]);"
-        "sys.stdin.read(1); make_ring(ring); print(Box(ring).encrypt(b'x', 'here').hex())"
+        "sys.stdin.read(1); create_key_file(ring); print(ValueCipher(ring).encrypt(b'x', 'here').hex())"
     )
     starts = [
         subprocess.Popen([sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

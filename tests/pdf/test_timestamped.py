@@ -34,7 +34,7 @@ def test_a_root_that_is_trusted_for_time_stamps_only_is_enough() -> None:
 
 
 def test_a_token_about_something_else_is_refused() -> None:
-    with pytest.raises(BadRequest, match="about something else"):
+    with pytest.raises(BadRequest, match="belongs to different data"):
         verify_token(token(), CONTENT + b".", [installation().root.der], [])
 
 

@@ -162,7 +162,7 @@ async def test_the_reasons_of_a_verdict_are_told_in_the_reader_s_language(office
 def constants() -> list[str]:
     """Every text that stands in the files that judge a sealed one."""
     root = Path(deedbox.__file__).parent
-    files = [*(root / "pdf").glob("*.py"), root / "signing" / "completion" / "verify_sealed.py"]
+    files = [*(root / "pdf").rglob("*.py"), root / "signing" / "completion" / "verify_sealed.py"]
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
     return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 

@@ -63,7 +63,7 @@ WORDS = {
     "join_over": "This invitation is no longer valid",
     "workspaces": "Your workspaces",
     "workspaces_lead": "Each browser uses one workspace at a time.",
-    "workspaces_here": "Current workspace",
+    "workspaces_here": "Current",
     "workspaces_switch": "Switch",
     "workspaces_switch_to": "Switch to {name}",
     "workspaces_more": "To join another workspace, ask one of its owners for an invitation. The operator of this"

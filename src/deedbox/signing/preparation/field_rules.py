@@ -32,8 +32,8 @@ _FAULTS: list[tuple[Constraint, Callable[[Field], str]]] = [
     (
         SIGNING_DATE,
         lambda field: (
-            f"{describe(field)} is set to the day of signing, so it takes no value. Use the type `date` for a day"
-            " that you or the signer choose."
+            f"{describe(field)} is filled in with the day of signing, so it takes no value. Use the type `date` for a"
+            " day that you or the signer choose."
         ),
     ),
     (

@@ -28,7 +28,7 @@ async def exchange(request: AnyRequest) -> Response[Any]:
         raise BadRequest(f"The body holds more than {limits.MCP_BODY_ITEMS:,} values")
     # The first time this takes a second or more, which nobody else should have to wait for.
     transport = await asyncio.to_thread(importlib.import_module, "deedbox.web.mcp.transport")
-    answer: Response[Any] = await transport.answered(request, content)
+    answer: Response[Any] = await transport.respond(request, content)
     return answer
 
 

@@ -200,7 +200,8 @@ document.addEventListener('click', async event => {
   COMMANDS[event.target.closest('[data-act]')?.dataset.act]?.();
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  if (papers.inert || await sketch.keep()) location.href = link.href;
+  // Before the fields are read there is nothing to save.
+  if (!('ready' in document.documentElement.dataset) || await sketch.keep()) location.href = link.href;
 });
 
 pick(people[0]?.key ?? '');

@@ -29,6 +29,7 @@ function box(root) {
   area.classList.add('scripted');
   $('[data-scripted]', area).hidden = false;
   input.addEventListener('change', () => add([...input.files]));
+  if (input.files.length) add([...input.files]); // chosen before this script was there
   dropped(area, add);
   return { name: input.name, wrong, bar: $('progress', root), failed: root.dataset.failed };
 }

@@ -79,6 +79,7 @@ $('#refused')?.remove();
 input.required = false;
 drop.classList.add('scripted');
 input.addEventListener('change', () => add([...input.files]));
+if (input.files.length) add([...input.files]); // chosen before this script was there
 dropped(drop, add);
 settled();
 form.addEventListener('submit', event => {

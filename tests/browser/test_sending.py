@@ -1,10 +1,11 @@
 """From files to signers in a real browser: New, People and Review; the fields between are the editor's."""
 
+import asyncio
 import importlib.util
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from deedbox.pdf.intake import libreoffice
 from tests.api.search.files import pdf
@@ -90,6 +91,29 @@ async def test_pdf_word_html_and_images_are_taken_and_an_encrypted_one_is_refuse
     await page.get_by_label("Choose files").set_input_files(file("large.pdf", b"%PDF-" + b"0" * 1000))
     await page.get_by_role("button", name="Continue to people").click()
     await expect(page.locator("#chosen .wrong:visible")).to_have_count(1)
+
+
+async def test_files_and_clicks_that_come_before_a_script_is_ready_count(browser: Browser, office: Office) -> None:
+    page, ready = await opened(browser, office), asyncio.Event()
+
+    async def held(route: Route) -> None:
+        await ready.wait()
+        await route.continue_()
+
+    await page.route("**/js/new.js", held)
+    await page.goto(f"{office.address}/app/new", wait_until="commit")
+    await page.get_by_label("Choose files").set_input_files(file("lease.pdf", LEASE))
+    ready.set()
+    await expect(page.locator("#chosen .file")).to_have_count(1)
+    await page.get_by_role("button", name="Continue to people").click()
+    await write(page, 0, 0, "Ann")
+    ready.clear()
+    await page.route("**/sketch", held)
+    await page.get_by_role("button", name="Continue to fields").click()
+    await expect(page.locator(".paper").first).to_be_visible()
+    await page.locator("a.main[data-keeps]").click()
+    await page.wait_for_url("**/review")
+    ready.set()
 
 
 async def test_two_of_three_and_then_a_second_stage_duplicates_named_and_nothing_leaves_before_send(

@@ -14,7 +14,7 @@ from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
 MOST = 23
-"""Statements a slice of rows, however many rows it has; on PostgreSQL 22.1, since a claim looks at the jobs of one more priority (decision 0101)."""
+"""Statements a slice of rows, however many rows it has. Claims of jobs look at one priority each (decision 0101)."""
 
 
 async def test_a_slice_of_rows_takes_as_few_statements_as_one_row_and_the_bench_can_tell(

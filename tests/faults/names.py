@@ -15,7 +15,7 @@ import pytest
 only_as_root = pytest.mark.skipif(os.getuid() != 0, reason="not run: only root can give a process its own name server")
 ADDRESS = f"127.77.{os.getpid() >> 8 & 0xFF}.{os.getpid() & 0xFF}"
 """Of this process: tests run beside each other."""
-DOMAIN = "fault test.test"
+DOMAIN = "faults.test"
 _PORT = 53
 _HEAD = struct.Struct(">HHHHHH")
 _A = 1

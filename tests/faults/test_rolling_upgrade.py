@@ -21,6 +21,8 @@ BEFORE = "17e41f8cac97eb14d9b5134ca169aa758e27b20c"
 """The last commit whose servers each had the index of their folder to themselves. Once something is released: the
 release before."""
 _MODULE = "tests.faults.search_server"
+_FORMER_MODULE = "tests.rigs.search_server"
+"""The same module, as it was named then."""
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +45,7 @@ async def test_the_version_before_and_this_one_serve_beside_each_other(
 ) -> None:
     this = Installation(tmp_path / "data", database_url=postgres_url, module=_MODULE)
     key = this.key()
-    old = server.start(this.data, module=_MODULE, env=this.env | former, prepared=False)
+    old = server.start(this.data, module=_FORMER_MODULE, env=this.env | former, prepared=False)
     new = this.start()
     try:
         assert_runs_from(former)

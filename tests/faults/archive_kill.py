@@ -27,7 +27,7 @@ from tests.faults.faulty_server import VARIABLE
 from tests.s3 import Store, client
 
 ROOT = Path(__file__).parents[2]
-KEY = "kill-archive-key-5a69788796a5"
+KEY = "killed-archive-test-key-5a69788796a5"
 PACKAGES_BETWEEN = (1, 6)
 PAUSE_MOST = 0.03
 PATIENCE = 180
